@@ -57,12 +57,12 @@ func (r Room) paid(now time.Time) time.Time {
 	return r.Paid
 }
 
-// longest bounds the times that a very low rate needs.
-const longest = float64(math.MaxInt64 / 4)
+// Longest bounds the times that a very low rate needs, so that they can be added up.
+const Longest time.Duration = math.MaxInt64 / 4
 
 // timeFor returns the time in which n permits accumulate, rounded up so that the rate is not
 // exceeded.
 func (r Room) timeFor(n int64) time.Duration {
 	seconds := float64(n) / r.PermitsPerSecond
-	return time.Duration(min(math.Ceil(seconds*float64(time.Second)), longest))
+	return time.Duration(min(math.Ceil(seconds*float64(time.Second)), float64(Longest)))
 }

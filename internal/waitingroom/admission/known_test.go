@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/waitingroom"
 )
 
 // rooms are sales that each begin and end within an hour of their own, with a room in Redis.
@@ -42,4 +43,15 @@ func TestService_ForgetsEndedRooms(t *testing.T) {
 	n := 0
 	s.known.Range(func(any, any) bool { n++; return true })
 	require.Equal(t, 1, n)
+}
+
+// TestStatus_ETAOfDistantStart checks a line whose start is further away than a duration can say.
+func TestStatus_ETAOfDistantStart(t *testing.T) {
+	now := time.Now()
+	draw := waitingroom.NewDraw(waitingroom.NewSeed(), nil, 1)
+	s := &Status{State: State{Now: now}, draw: draw, Sale: seckill.View{Sale: seckill.Sale{
+		Status: seckill.Exposed, Rate: seckill.DefaultRate(),
+		StartAt: now.AddDate(400, 0, 0), EndAt: now.AddDate(401, 0, 0),
+	}}}
+	require.Greater(t, s.place(Seat{Number: 1}).ETA, 50*365*24*time.Hour)
 }

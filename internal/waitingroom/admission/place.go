@@ -154,7 +154,8 @@ func (s *Status) place(seat Seat) Place {
 	default:
 		counted := s.Counted(p.Position-1) + 1
 		p.Ahead = s.line().Ahead(counted)
-		p.ETA = s.line().ETA(counted) + max(0, s.Sale.StartAt.Sub(s.Now))
+		early := min(max(0, s.Sale.StartAt.Sub(s.Now)), waitingroom.Longest)
+		p.ETA = s.line().ETA(counted) + early
 	}
 	return p
 }
