@@ -2,6 +2,7 @@ package admission
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -54,4 +55,38 @@ func TestStatus_ETAOfDistantStart(t *testing.T) {
 		StartAt: now.AddDate(400, 0, 0), EndAt: now.AddDate(401, 0, 0),
 	}}}
 	require.Greater(t, s.place(Seat{Number: 1}).ETA, 50*365*24*time.Hour)
+}
+
+// slowRoom is a drawn line of 1000 buyers, of whom one is called each second.
+type slowRoom struct{ rooms }
+
+func (r *slowRoom) Sale(ctx context.Context, goodsID int64) (seckill.View, error) {
+	v, err := r.rooms.Sale(ctx, goodsID)
+	v.Rate.PermitsPerSecond = 1
+	return v, err
+}
+
+func (r *slowRoom) Room(context.Context, int64) (State, error) {
+	return State{
+		Lease: "a/1", SaleLease: "a/1", Now: r.now, Joined: 1000, DrawSize: 1000,
+		Seed: waitingroom.Seed{}.Hex(), Commitment: waitingroom.Seed{}.Commitment(),
+		Details: Details{Life: 30 * time.Second},
+	}, nil
+}
+
+func (r *slowRoom) Join(context.Context, int64, Mode, []Visit) (State, []Seat, error) {
+	state, err := r.Room(context.Background(), 1)
+	state.Details = Details{}
+	last := waitingroom.NewDraw(waitingroom.Seed{}, nil, 1000).Number(1000)
+	return state, []Seat{{Number: last}}, err
+}
+
+// TestService_RetryAfterIsWithinATurn checks that a buyer who obeys Retry-After cannot miss a whole
+// turn: units may return together, and buyers ahead leave, so a turn may come before its ETA.
+func TestService_RetryAfterIsWithinATurn(t *testing.T) {
+	r := &slowRoom{rooms{now: time.Now()}}
+	s := NewService(r, r, nil, [][]byte{[]byte("a secret of the tests, 32 bytes.")})
+	err, waits := errors.AsType[*seckill.Error](s.Require(t.Context(), 1, "1"))
+	require.True(t, waits)
+	require.Equal(t, []any{seckill.Waiting, 15 * time.Second}, []any{err.Reason, err.RetryAfter})
 }

@@ -272,7 +272,8 @@ func (s *Service) Require(ctx context.Context, goodsID int64, buyerID string) er
 	}
 	e := seckill.NewWaiting()
 	if p.Position > 0 {
-		e.RetryAfter = min(max(p.ETA, time.Second), time.Minute)
+		// A turn may come before its ETA: units return together, and buyers ahead leave.
+		e.RetryAfter = max(time.Second, min(p.ETA, status.Life/2, time.Minute))
 		e = e.With("position", p.Position)
 	}
 	return e
