@@ -10,6 +10,7 @@ import (
 	"gorm.io/gorm"
 
 	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/order/inventory"
 	"flashsale.dev/seckill/internal/order/rebuild"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/reservation"
@@ -296,7 +297,7 @@ func (h fixture) TestBarrierReached_FindsOnlyItsOwn(t *testing.T) {
 }
 
 // TestRetire_WaitsUntilEverythingIsFinal checks that a sale is not retired while it sells, has an
-// unpaid order or has an unreleased move.
+// unpaid order, has an unreleased move or has an open cut.
 func (h fixture) TestRetire_WaitsUntilEverythingIsFinal(t *testing.T) {
 	ctx, sale := t.Context(), h.exposed(10, 5)
 	later := today.Add(48 * time.Hour)
@@ -309,6 +310,9 @@ func (h fixture) TestRetire_WaitsUntilEverythingIsFinal(t *testing.T) {
 	move := must.Get(h.CancelOne(sale.GoodsID, unpaid, today))(t).Move
 	require.False(t, retire(1, later), "a stock move is not released")
 	require.NoError(t, h.MarkReleased(ctx, sale.GoodsID, []string{move.ID}, today))
+	cut := h.mustChange(sale.GoodsID, salechange.Change{StockDelta: -1}).Cut
+	require.False(t, retire(1, later), "a cut is open")
+	h.endCut(*cut, order.CutTooLarge, inventory.CutUndone, 10)
 	require.False(t, retire(1, today), "the sale has not ended")
 	require.False(t, retire(2, later), "the sale has another epoch")
 	require.Len(t, must.Get(h.OverBefore(ctx, later, 0, 10))(t), 1)
