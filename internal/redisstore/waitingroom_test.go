@@ -294,6 +294,18 @@ func (s fixture) TestAdmit_LapsedTurnGoesToTheNext(t *testing.T) {
 	require.NotZero(t, s.visit(admission.Find, 3)[0].Until)
 }
 
+// TestReserve_AdmissionEndsOnTime checks that an admission that has ended takes no unit, also before
+// a worker gives it to the next in line.
+func (s fixture) TestReserve_AdmissionEndsOnTime(t *testing.T) {
+	s.openRoom(1, 1)
+	s.visit(admission.Join, 1)
+	require.EqualValues(t, 1, s.callNext(shortTurn).Called)
+	require.Eventually(t, func() bool {
+		return s.visit(admission.Find, 1)[0].Until.IsZero()
+	}, time.Minute, time.Millisecond)
+	require.Equal(t, reservation.NotAdmitted, s.reserve(reservationOf(1, 1, 1))[0].Code)
+}
+
 // TestJoin_UsedAdmissionIsNotMissed checks buyers who could buy another unit: one who has bought,
 // one whose order was cancelled afterwards, and the latter after another admission that was not
 // used.
