@@ -79,9 +79,12 @@ func (h fixture) TestParkedOrder_EndsWithItsRow(t *testing.T) {
 	late := []reservation.OrderLine{adopted, refused, repeated}
 	require.Len(t, h.write(parking(sale.GoodsID, late...)).Parked, 3)
 
-	b := batchOf(sale.GoodsID, adopted)
-	b.Epoch, b.Adopted = now.Epoch, map[string]int64{adopted.OrderSn: 1}
-	require.Equal(t, []string{adopted.OrderSn}, h.write(b).Created)
+	b := parking(sale.GoodsID, adopted, repeated)
+	b.Epoch = now.Epoch
+	b.Adopted = map[string]int64{adopted.OrderSn: 1, repeated.OrderSn: 3}
+	written := h.write(b)
+	require.Equal(t, []string{adopted.OrderSn}, written.Created)
+	require.Equal(t, []string{repeated.OrderSn}, written.Parked, "other units are another message's")
 	h.writeFailed(sale.GoodsID, refused, order.FailedLost)
 	again := repeated
 	again.Epoch, again.Quantity = now.Epoch, 3
