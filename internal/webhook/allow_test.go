@@ -59,6 +59,7 @@ func TestAllow_CheckURL(t *testing.T) {
 		"https://[::1]/", "https://10.2.0.1/", "https://169.254.169.254/", "http://10.2.0.1/",
 		"https://a b/", "https://shop.example/\n", "https://sh\u00f6p.example/", "javascript:1",
 		"https://shop.example:0/", "https://shop.example:65536/", "https://shop.example:00/",
+		"ftp://hooks.example/",
 		"https://shop.example/" + string(make([]byte, MaxURL)),
 	} {
 		err := a.CheckURL(bad)
