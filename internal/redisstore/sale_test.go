@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"flashsale.dev/seckill/internal/testing/must"
 )
 
 // TestView_MerchantsOfBothReleases checks that a card contains a merchant's number as a number, so
@@ -28,4 +30,21 @@ func (s fixture) TestView_MerchantsOfBothReleases(t *testing.T) {
 	require.NoError(t, s.client.HSet(t.Context(), keysOf(goods).sale(), "card",
 		`{"merchantId":"7","title":"as text"}`).Err())
 	require.Equal(t, "7", s.view().MerchantID, "a card of a release that wrote all ids as text")
+}
+
+// TestRetire_WaitsForOrdersInFlight checks that nothing is removed of a sale with a pending order or
+// with an outbox entry alone.
+func (s fixture) TestRetire_WaitsForOrdersInFlight(t *testing.T) {
+	sale := onSale(2, 1)
+	s.load(sale)
+	retires := func() bool { return must.Get(s.Retire(t.Context(), sale))(t) }
+	first := must.Get(s.reserveIn(1, reservationOf(1, 7, 1)))(t)
+	require.NoError(t, s.Confirmed(t.Context(), goods, first.OutboxID))
+	require.False(t, retires(), "an order is pending")
+	second := must.Get(s.reserveIn(1, reservationOf(2, 8, 1)))(t)
+	must.Get(s.Settle(t.Context(), goods, []string{"sn1", "sn2"}))(t)
+	require.False(t, retires(), "an entry is in the outbox")
+	s.requireUnits(0, 0, 2)
+	require.NoError(t, s.Confirmed(t.Context(), goods, second.OutboxID))
+	require.True(t, retires())
 }
