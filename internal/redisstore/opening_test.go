@@ -45,6 +45,8 @@ func (s fixture) TestOpenGate_OpensForATime(t *testing.T) {
 
 	require.True(t, s.openFor(1, -time.Hour, 0))
 	refusesAll(seckill.GateExpired)
+	next := must.Get(s.Load(t.Context(), onSaleIn(2, 3, 2), pagesOf()))(t)
+	require.False(t, next, "no rebuild has shut this gate and waited for its orders")
 	require.True(t, s.openFor(1, -time.Hour, time.Hour))
 	require.Equal(t, reservation.Taken, s.reserve(reservationOf(1, 7, 1))[0].Code)
 
