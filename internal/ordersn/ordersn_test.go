@@ -102,6 +102,18 @@ func TestVerify_RejectsForeign(t *testing.T) {
 	require.ErrorIs(t, err, ErrForeign, "another goods'")
 }
 
+// TestVerifyPath_KnowsPathsForAYear checks the ends of the time for which a used path returns its
+// order.
+func TestVerifyPath_KnowsPathsForAYear(t *testing.T) {
+	k, day, now := NewKeys([]byte("secret")), 24*time.Hour, time.Now()
+	n := k.Issue(42, "7", now)
+	got, err := k.VerifyPath(n.Path(), 42, "7", now.Add(381*day))
+	require.NoError(t, err)
+	require.Equal(t, n, got)
+	_, err = k.VerifyPath(n.Path(), 42, "7", now.Add(400*day))
+	require.ErrorIs(t, err, ErrForeign)
+}
+
 func TestKeys_FirstSignsAllVerify(t *testing.T) {
 	before, now := NewKeys([]byte("old")), time.Now()
 	rotated := NewKeys([]byte("new"), []byte("old"))
