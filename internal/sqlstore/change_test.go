@@ -129,11 +129,22 @@ func (h fixture) TestEndCut_AppliesOnceRedisReleasedTheUnits(t *testing.T) {
 	h.requireUnreleased(sale.GoodsID, 0, time.Time{})
 }
 
-// TestEndCut_RefusalUndoesTheCut checks that a refusal by Redis undoes the cut for good.
+// TestEndCut_RefusalUndoesTheCut checks that a refusal by Redis undoes the cut for good. The same
+// request then begins another cut.
 func (h fixture) TestEndCut_RefusalUndoesTheCut(t *testing.T) {
-	_, cut := h.cutting()
+	sale := h.exposed(10, 5)
+	by := seckill.Actor{ID: "1", Role: seckill.Merchant}
+	begin := func() inventory.StockCut {
+		return *must.Get(h.Change(seckill.WithActor(t.Context(), by), sale.GoodsID,
+			salechange.Change{StockDelta: -4},
+			salechange.IdempotencyKey{ActorID: by.ID, Key: "k", Hash: "h"}, today))(t).Cut
+	}
+	cut := begin()
 	h.endCut(cut, order.CutTooLarge, inventory.CutUndone, 10)
 	h.endCut(cut, order.MoveApplied, inventory.CutUndone, 10) // a later result changes nothing
+	again := begin()
+	require.NotEqual(t, cut.ID, again.ID)
+	h.endCut(again, order.MoveApplied, inventory.CutDone, 6)
 }
 
 // TestEndCut_RenewsACutOfAnOlderEpoch checks that a result of an older epoch is void. The cut then
