@@ -96,6 +96,8 @@ func TestWebhooks_AreManagedByTheirOwner(t *testing.T) {
 		h.want(403, h.as(who, "GET", target+"/deliveries", ""))
 		h.want(403, h.as(who, "POST", target+"/deliveries/"+w.ID+"/retry", ""))
 	}
+	ofAll := "/admin/webhooks/" + h.hook(operator(), `{"url":"https://example.org/"}`).ID
+	h.want(403, h.as(actor{ID: operator().ID, Role: seckill.Merchant}, "GET", ofAll, ""))
 	changed := h.want(200, h.as(merchant(), "PATCH", target,
 		`{"url":"http://127.0.0.1:9/","eventTypes":["order.paid"],"maxBatch":1,"enabled":false}`))
 	w.URL, w.EventTypes, w.MaxBatch, w.Enabled = "http://127.0.0.1:9/", []string{"order.paid"}, 1,
