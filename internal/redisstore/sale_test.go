@@ -32,8 +32,8 @@ func (s fixture) TestView_MerchantsOfBothReleases(t *testing.T) {
 	require.Equal(t, "7", s.view().MerchantID, "a card of a release that wrote all ids as text")
 }
 
-// TestRetire_WaitsForOrdersInFlight checks that nothing is removed of a sale with a pending order or
-// with an outbox entry alone.
+// TestRetire_WaitsForOrdersInFlight checks that nothing is removed of a sale with a pending order
+// or with an outbox entry alone.
 func (s fixture) TestRetire_WaitsForOrdersInFlight(t *testing.T) {
 	sale := onSale(2, 1)
 	s.load(sale)

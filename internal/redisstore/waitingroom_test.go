@@ -294,8 +294,8 @@ func (s fixture) TestAdmit_LapsedTurnGoesToTheNext(t *testing.T) {
 	require.NotZero(t, s.visit(admission.Find, 3)[0].Until)
 }
 
-// TestReserve_AdmissionEndsOnTime checks that an admission that has ended takes no unit, also before
-// a worker gives it to the next in line.
+// TestReserve_AdmissionEndsOnTime checks that an admission that has ended takes no unit, also
+// before a worker calls the next in line.
 func (s fixture) TestReserve_AdmissionEndsOnTime(t *testing.T) {
 	s.openRoom(1, 1)
 	s.visit(admission.Join, 1)
