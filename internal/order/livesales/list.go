@@ -64,7 +64,7 @@ const (
 	refreshFactor   = 100
 	maxRefresh      = 3 * time.Second
 	checkInterval   = 750 * time.Millisecond
-	checkDeadline   = 2 * time.Second // so that a MySQL that hangs delays no other check
+	paidDeadline    = 2 * time.Second // so that a MySQL that hangs delays no other check
 	// endInterval and the rebuilder's interval are together less than a second.
 	endInterval = 500 * time.Millisecond
 	// checkParts checks together read every sale once, in 30 s.
@@ -229,8 +229,6 @@ func (l *List) AskedSales() []seckill.Sale {
 // Check reads a part of the sales in Redis. It begins and ends rests. It learns nothing of a sale
 // whose master does not answer, because no worker could serve it.
 func (l *List) Check(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, checkDeadline)
-	defer cancel()
 	l.mu.Lock()
 	due := Part(l.sales, &l.turn, checkParts)
 	l.mu.Unlock()
@@ -239,6 +237,8 @@ func (l *List) Check(ctx context.Context) {
 		goodsIDs[i] = s.GoodsID
 	}
 	views := l.Redis.Views(ctx, goodsIDs)
+	ctx, cancel := context.WithTimeout(ctx, paidDeadline)
+	defer cancel()
 	for _, s := range due {
 		if v, answered := views[s.GoodsID]; answered {
 			l.learn(s, inSync(s.Sale, v) && l.allPaid(ctx, s))

@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/seckill"
 )
 
@@ -29,6 +30,7 @@ type servers struct {
 	listed    int
 	summed    int
 	sumTakes  time.Duration
+	viewTakes time.Duration
 }
 
 func newServers(sales int64) *servers {
@@ -77,13 +79,17 @@ func (s *servers) LiveVersion(context.Context) (v int64, err error) {
 	return v, s.answer()
 }
 
-func (s *servers) HasUnpaid(_ context.Context, goodsID int64) (bool, error) {
+func (s *servers) HasUnpaid(ctx context.Context, goodsID int64) (bool, error) {
 	s.Lock()
 	defer s.Unlock()
-	return s.unpaid[goodsID], s.answer()
+	return s.unpaid[goodsID], cmp.Or(ctx.Err(), s.answer())
 }
 
 func (s *servers) Views(_ context.Context, goodsIDs []int64) map[int64]seckill.View {
+	s.Lock()
+	takes := s.viewTakes
+	s.Unlock()
+	time.Sleep(takes)
 	s.Lock()
 	defer s.Unlock()
 	views := map[int64]seckill.View{}
@@ -253,6 +259,21 @@ func TestList_LostSaleIsFound(t *testing.T) {
 	inRest(t, many, func(t *testing.T, s *servers, l *List) {
 		s.after(checkParts*checkInterval, func(s *servers) { delete(s.views, 1) })
 		requireServed(t, l, 1)
+	})
+}
+
+// TestCheck_SlowRedisLeavesMySQLItsTime checks a sale that sold a unit, which is paid, beside a
+// master that does not answer: each reading of Redis then takes as long as it may.
+func TestCheck_SlowRedisLeavesMySQLItsTime(t *testing.T) {
+	inRest(t, 1, func(_ *testing.T, s *servers, l *List) {
+		s.after(refreshInterval, func(s *servers) {
+			s.viewTakes = order.RedisDeadline
+			s.setRow(func(row *seckill.Sale) { row.Stock-- })
+			s.setView(func(v *seckill.View) { v.Available, v.Sold = 9, 1 })
+		})
+		requireServed(t, l, 1)
+		s.after(2*untilRest, func(*servers) {})
+		requireServed(t, l)
 	})
 }
 
