@@ -11,9 +11,12 @@
 -- Returns the state with details (see room).
 local sale, room, turns, done, gap, late = unpack(KEYS)
 local FIRST_ARG, LONG_MS, COUNTED_MS = 6, 5000, 1000
+-- A line is moved each 100 ms, with the permits of the time since then, and that call may be late.
+local LEAST_BURST_MS = 200
 local state = room_of(sale, room, ARGV[1])
 if not state.ready then return details_of(state, room, turns) end
-local now, life, interval, burst = state.now, tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
+local now, life, interval = state.now, tonumber(ARGV[3]), tonumber(ARGV[4])
+local burst = math.max(tonumber(ARGV[5]), interval, LEAST_BURST_MS)
 local s = redis.call('HMGET', sale, 'status', 'end', 'limit')
 local r = redis.call('HMGET', room, 'paid', 'at', 'missed', 'calls')
 local early = now < tonumber(state.start)
@@ -36,7 +39,7 @@ for _, turn in ipairs(redis.call('ZRANGEBYSCORE', turns, '-inf', now)) do
   missed = missed + 1
 end
 local open = redis.call('ZCARD', turns)
-local paid = math.max(math.min(tonumber(r[1] or 0), now), now - math.max(burst, interval))
+local paid = math.max(math.min(tonumber(r[1] or 0), now), now - burst)
 
 -- The others take at most open * limit units, so one is left for whoever is called next
 -- (internal/testing/roommodel has the same rule).

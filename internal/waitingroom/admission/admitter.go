@@ -32,9 +32,6 @@ type Admitter struct {
 
 const (
 	admitInterval = 100 * time.Millisecond
-	// leastBurst is for how long permits accumulate at least, because a step uses those of the time
-	// since the last one, and may be late.
-	leastBurst = 2 * admitInterval
 	// saveInterval is the time between two saves of a line that stands still, and between two steps
 	// in which nobody can be called. It is a second, with half a tick for one that comes early.
 	saveInterval  = time.Second - admitInterval/2
@@ -259,10 +256,8 @@ func (a *Admitter) call(
 	if err != nil {
 		return state, err
 	}
-	rate := sale.Rate
-	rate.MaxBurstSeconds = max(rate.MaxBurstSeconds, leastBurst.Seconds())
 	for {
-		c := Call{Admitted: state.Admitted, Life: a.Life, Rate: rate}
+		c := Call{Admitted: state.Admitted, Life: a.Life, Rate: sale.Rate}
 		if draw != nil {
 			c.Numbers = nextNumbers(draw, sale.PerBuyerLimit, state)
 		}
