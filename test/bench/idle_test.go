@@ -27,7 +27,8 @@ const (
 func restingOps(sales int) int { return sales/2 + 100 }
 
 // BenchmarkIdle measures the processor time of exposed sales that nobody buys from: of all
-// processes together, as a share of one core. The last case sells one unit a second of one sale.
+// processes together, as a share of one core. The first case has no sale, and the last one sells
+// one unit a second of one sale.
 //
 //	go test -run '^$' -bench Idle -benchtime 1x ./test/bench/
 func BenchmarkIdle(b *testing.B) { once(b, func() { measureIdle(b) }) }
@@ -37,6 +38,7 @@ func measureIdle(b *testing.B) {
 	ctx, cancel := context.WithTimeout(b.Context(), idleWithin)
 	defer cancel()
 	f := newFixture(b)
+	noteIdle(f, "no sale", func() {})
 	goods := f.sale(1000)
 	for exposed, sales := 1, 1_000; sales <= 10_000; exposed, sales = sales, 10*sales {
 		exposeAll(b, f.Installation, goods, exposed, sales)
