@@ -71,7 +71,7 @@ func TestLine_BuyersGetTheUnitThatReturns(t *testing.T) {
 // machine needs seconds to show the next one.
 func TestLine_BuyerWhoSleepsThroughTheTurnMayJoinAgain(t *testing.T) {
 	t.Parallel()
-	h := standalone(t, "SECKILL_ADMISSION_TIMEOUT=8s")
+	h := standalone(t, "SECKILL_ADMISSION_TIMEOUT=15s")
 	w := h.waits(t, linesOf[0], 500)
 	w.sleepsUntil("missed", w.missed)
 	w.press(card(w.goods) + " .buy")
@@ -223,4 +223,38 @@ func TestLine_CountsTheBuyerWhoJoins(t *testing.T) {
 	v.open("/s/" + goods)
 	v.press(card(goods) + " .buy")
 	v.sees(card(goods)+" .line", "1 in the line.")
+}
+
+// TestLine_AsksWithinATurn has a buyer wait for a sale of the next day, with turns of 7 s. The page
+// must ask each 2 s, because a turn may come early. The test counts the page's timers of a second.
+func TestLine_AsksWithinATurn(t *testing.T) {
+	t.Parallel()
+	h := standalone(t)
+	goods := h.sells(t, sale{
+		title: "A thing of tomorrow", admission: string(seckill.ByWaitingRoom),
+		start: 24 * time.Hour, end: 25 * time.Hour,
+	})
+	v := h.buyer(t, 595, `
+		const timer = window.setTimeout;
+		const pauses = window.pauses = [];
+		let seconds = 0;
+		window.setTimeout = (run, ms) => {
+			if (ms !== 1000) return timer(run, ms);
+			seconds++;
+			return timer(run, 20);
+		};
+		window.meddle = async (path, options, real) => {
+			if (path.includes('/waiting-room/me')) {
+				pauses.push(seconds);
+				seconds = 0;
+			}
+			if (!path.endsWith('/waiting-room') || options.method !== 'GET') return null;
+			const answer = await (await real(path, options)).json();
+			answer.data.admissionSeconds = 7;
+			return Response.json(answer);
+		};`)
+	v.open("/s/" + goods)
+	v.press(card(goods) + " .buy")
+	v.becomes("some pauses", `window.pauses.length >= 4`)
+	require.Equal(t, []int{2, 2, 2}, ask[[]int](v, `window.pauses.slice(1, 4)`))
 }

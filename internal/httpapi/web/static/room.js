@@ -37,8 +37,11 @@ function join(goodsId, code, signal) {
   return call('POST', `/sales/${goodsId}/waiting-room`, body, signal);
 }
 
-/** The seconds until the next question: often only for those who are next. */
-const pauseOf = (place) => Math.min(10, Math.max(1, Math.ceil((place.etaSeconds ?? 0) / 10)));
+const placeOf = (goodsId, part = '') =>
+  `/sales/${goodsId}/waiting-room/me${part}?ticket=${encodeURIComponent(ticketOf(goodsId))}`;
+
+/** The seconds until the next question: often for those who are next, thrice in a turn. */
+const pauseOf = ({etaSeconds}, turn = 30) => Math.min(Math.floor(turn / 3), Math.ceil(etaSeconds / 10));
 
 /** Calls ended when another tab of the browser deletes the ticket of a sale, until signal aborts. */
 export function onEnd(goodsId, ended, signal) {
@@ -59,8 +62,7 @@ function wakeUp(goodsId, signal) {
   const listen = () => {
     stream?.close();
     if (!document.hidden) return;
-    const ticket = encodeURIComponent(ticketOf(goodsId));
-    stream = new EventSource(`/sales/${goodsId}/waiting-room/me/events?ticket=${ticket}`);
+    stream = new EventSource(placeOf(goodsId, '/events'));
     stream.addEventListener('place', (event) => JSON.parse(event.data).state !== 'waiting' && wake());
   };
   document.addEventListener('visibilitychange', () => document.hidden ? listen() : wake(), {signal: ended.signal});
@@ -85,25 +87,25 @@ function wakeUp(goodsId, signal) {
  */
 export async function waitInLine(goodsId, code, onPlace, onTrouble, signal) {
   let answer = await join(goodsId, code, signal);
-  let kept = false;
+  let kept, line;
   for (;;) {
     if (kept && !ticketOf(goodsId)) return {refused: {reason: 'ELSEWHERE', data: {}}};
     if (!answer.ok && answer.reason !== 'NOT_FOUND' && !isRetryable(answer)) return {refused: answer};
     if (answer.ok) {
       keep(goodsId, answer.data.ticket);
-      kept ||= Boolean(ticketOf(goodsId)); // false where the browser stores nothing
-      onPlace(answer.data, answer.data.state === 'waiting' ? await readLine(goodsId) : null);
+      kept ||= ticketOf(goodsId); // '' where the browser stores nothing
+      line = answer.data.state === 'waiting' ? await readLine(goodsId) : null;
+      onPlace(answer.data, line);
       if (answer.data.state !== 'waiting') return {place: answer.data};
     }
-    const pause = answer.ok ? pauseOf(answer.data) : answer.wait || 2;
+    const pause = answer.ok ? pauseOf(answer.data, line?.admissionSeconds) : answer.wait || 2;
     const woken = wakeUp(goodsId, signal);
     await countdown(pause, (left) => answer.ok || onTrouble(answer, left), woken.signal);
     woken.end();
     if (signal.aborted) return {refused: {reason: 'STOPPED', data: {}}};
     if (kept && !ticketOf(goodsId)) continue;
-    const ticket = encodeURIComponent(ticketOf(goodsId));
     answer = answer.reason === 'NOT_FOUND' ? await join(goodsId, code, signal) :
-      await call('GET', `/sales/${goodsId}/waiting-room/me?ticket=${ticket}`, null, signal);
+      await call('GET', placeOf(goodsId), null, signal);
   }
 }
 
