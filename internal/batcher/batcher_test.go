@@ -78,21 +78,23 @@ func TestBatcher_WaitingCallsShareBatchesUpToLimit(t *testing.T) {
 	})
 }
 
-// TestBatcher_CancelledCallIsNotExecuted checks that the next batch leaves out a call whose context
-// ended while it waited.
+// TestBatcher_CancelledCallIsNotExecuted checks that no batch has a call whose context ended while
+// it waited, and that a batch of such calls alone is not executed.
 func TestBatcher_CancelledCallIsNotExecuted(t *testing.T) {
-	runBlocking(t, 8, func(t *testing.T, b blocking) {
-		ctx, cancel := context.WithCancel(t.Context())
-		b.begin(t.Context(), "k", 0)
-		cancelled := b.begin(ctx, "k", 1)
-		b.begin(t.Context(), "k", 2)
-		cancel()
-		require.ErrorIs(t, <-cancelled, context.Canceled)
-		for _, batch := range [][]int{{0}, {2}} {
-			require.Equal(t, batch, <-b.started)
-			b.release <- nil
-		}
-	})
+	for _, limit := range []int{1, 8} {
+		runBlocking(t, limit, func(t *testing.T, b blocking) {
+			ctx, cancel := context.WithCancel(t.Context())
+			b.begin(t.Context(), "k", 0)
+			cancelled := b.begin(ctx, "k", 1)
+			b.begin(t.Context(), "k", 2)
+			cancel()
+			require.ErrorIs(t, <-cancelled, context.Canceled)
+			for _, batch := range [][]int{{0}, {2}} {
+				require.Equal(t, batch, <-b.started)
+				b.release <- nil
+			}
+		})
+	}
 }
 
 func TestBatcher_ErrorReachesEachCall(t *testing.T) {

@@ -49,6 +49,7 @@ func TestDecode62_RejectsOtherTexts(t *testing.T) {
 		"short": last[1:], "long": "0" + last, "empty": "",
 		"one too large": next, "largest digits": strings.Repeat("z", Len),
 		"no digit": "-" + last[1:], "not ASCII": "é" + last[2:],
+		"after the last digit": strings.Repeat("0", Len-1) + "{",
 	} {
 		_, ok := decode62(text)
 		require.False(t, ok, name)

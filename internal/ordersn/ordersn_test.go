@@ -152,6 +152,23 @@ func TestParse_ReadsNumbersOfEarlierReleases(t *testing.T) {
 	require.ErrorIs(t, err, ErrForeign)
 	_, err = NewKeys([]byte("old")).Verify(sn[:57]+"v", "7")
 	require.ErrorIs(t, err, ErrForeign)
+	_, err = NewKeys([]byte("old")).Verify(sn[:57]+string(sn[57]+1), "7")
+	require.ErrorIs(t, err, ErrForeign, "two bits of the last digit are not used and must be zero")
+}
+
+// TestVerify_KnowsNumbersOfOtherBuilds has a number and a path that an earlier build made. Orders
+// and nodes of another release have such ones.
+func TestVerify_KnowsNumbersOfOtherBuilds(t *testing.T) {
+	k, issued := NewKeys([]byte("secret")), time.UnixMilli(1_790_000_000_123).UTC()
+	const sn = "1E2xewYaeIaYFKOiDDzDmRFoWiuYHYpOB6Q"
+	n, err := k.Verify(sn, "7")
+	require.NoError(t, err)
+	require.Equal(t, int64(42), n.GoodsID)
+	require.Equal(t, issued, n.IssuedAt())
+	require.Equal(t, "01a0c450-6c7b-7a5e-8768-d5a567cecfdb", ID(sn).String())
+	byPath, err := k.VerifyPath("13b801ed966a3d2be742253e445646a3", 42, "7", issued)
+	require.NoError(t, err)
+	require.Equal(t, n, byPath)
 }
 
 // FuzzParse checks that a number that parses is written the same.
