@@ -249,8 +249,10 @@ func TestList_EndedRestIsServedAtOnce(t *testing.T) {
 	inRest(t, many, func(t *testing.T, s *servers, l *List) {
 		s.after(endInterval, func(s *servers) { s.ended = []int64{99, many + 1, 7} })
 		requireServed(t, l, 7, 99)
+		require.ElementsMatch(t, []int64{7, 99}, seckill.GoodsIDs(l.AskedSales()))
 		s.after(2*untilRest, func(s *servers) { s.ended = nil })
 		requireServed(t, l)
+		require.Empty(t, l.AskedSales())
 	})
 }
 
