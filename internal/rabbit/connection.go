@@ -134,7 +134,15 @@ func (c *connection) onChannel(calls func(*amqp.Channel) error) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(calls(ch), ch.Close())
+	err = calls(ch)
+	closed, ok := errors.AsType[*amqp.Error](err)
+	switch {
+	case ok && closed.Code == amqp.AccessRefused:
+		err = cause.With(err, "denies the user a permission")
+	case ok && closed.Code == amqp.PreconditionFailed:
+		err = cause.With(err, "has a queue or exchange with other properties")
+	}
+	return errors.Join(err, ch.Close())
 }
 
 // exists runs a passive declaration. The broker answers NOT_FOUND by closing the channel.

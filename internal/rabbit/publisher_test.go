@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	amqp "github.com/rabbitmq/amqp091-go"
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/cause"
@@ -97,6 +98,37 @@ func TestPublisher_WrongPasswordIsTheCause(t *testing.T) {
 	eventually(t, func() bool { return cause.Of(p.DownReason()) == cause.Refused })
 	require.ErrorContains(t, p.DownReason(), "connect to "+p.Hosts())
 	require.NotContains(t, p.Hosts(), "wrong")
+}
+
+// TestPublisher_NamesWhatItMayNotDeclare checks the causes of two refusals of a real broker: of a
+// user without permissions, and of a queue that exists with other properties.
+func TestPublisher_NamesWhatItMayNotDeclare(t *testing.T) {
+	for want, prepare := range map[string]func(t *testing.T, address string){
+		"denies the user a permission": func(t *testing.T, address string) {
+			t.Helper()
+			vhost := address[strings.LastIndexByte(address, '/')+1:]
+			must.Get(env.RabbitMQ(t).Ctl(t.Context(),
+				"set_permissions", "-p", vhost, "guest", "", ".*", ".*"))(t)
+		},
+		"has a queue or exchange with other properties": func(t *testing.T, address string) {
+			t.Helper()
+			conn := must.Get(amqp.Dial(address))(t)
+			defer conn.Close()
+			ch := must.Get(conn.Channel())(t)
+			must.Get(ch.QueueDeclare("seckill.orders.0", true, false, false, false, nil))(t)
+		},
+	} {
+		t.Run(want, func(t *testing.T) {
+			t.Parallel()
+			address := env.RabbitMQ(t).NewVHost(t)
+			prepare(t, address)
+			p := must.Get(rabbit.NewPublisher(rabbit.Options{URLs: []string{address}}))(t)
+			run(t, p)
+			eventually(t, func() bool { return cause.Of(p.DownReason()) == want })
+			_, err := openSource(t, rabbit.Options{URLs: []string{address}}).Open(t.Context(), 0)
+			require.Equal(t, want, cause.Of(err))
+		})
+	}
 }
 
 // TestPublisher_NodeThatIsAwayHidesNoRefusal lists a broker that refuses the virtual host and a
