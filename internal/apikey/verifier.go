@@ -146,10 +146,8 @@ func (v *Verifier) read(ctx context.Context, _ struct{}, ids []string) ([]found,
 	for _, id := range distinct {
 		if f := (found{byID[id], readAt}); f.key != nil {
 			v.known.Add(id, f)
-			v.unknown.Remove(id)
 		} else {
 			v.unknown.Add(id, f)
-			v.known.Remove(id) // a deleted key
 		}
 	}
 	answers := make([]found, len(ids))
