@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -339,8 +340,9 @@ func TestDispatcher_TimesOut(t *testing.T) {
 	require.Zero(t, f.deliveries(e.ID)[0].Status)
 }
 
-// TestDispatcher_LeaksNothing checks that no connection is made to a private address, and that a
-// redirect is not followed, not even to an address that is allowed.
+// TestDispatcher_LeaksNothing checks that no connection is made to a private address, nor without
+// TLS to a host that is named no longer. A redirect is not followed, not even to an address that is
+// allowed.
 func TestDispatcher_LeaksNothing(t *testing.T) {
 	ctx, f := t.Context(), newFixture(t, sqliteFile(t))
 	var connections atomic.Int64
@@ -359,8 +361,12 @@ func TestDispatcher_LeaksNothing(t *testing.T) {
 		http.Redirect(w, req, inner.URL, http.StatusTemporaryRedirect)
 	})
 	e, _ := f.endpoint(redirects.URL, webhook.Change{})
+	f.service.Allow = must.Get(webhook.ParseAllow([]string{"localhost"}))(t)
+	plain, _ := f.endpoint(strings.Replace(inner.URL, "https://127.0.0.1", "http://localhost", 1),
+		webhook.Change{})
 	f.orders(f.sale(), 1)
 	f.round(f.dispatcher(redirects))
+	require.Equal(t, webhook.PrivateAddress, f.deliveries(plain.ID)[0].Problem)
 	d := f.deliveries(e.ID)[0]
 	require.Equal(t, []any{webhook.Redirected, 307, webhook.Pending},
 		[]any{d.Problem, d.Status, d.State})
