@@ -81,7 +81,7 @@ func (s *Store) EndCut(
 		case ended.State != inventory.CutOpen:
 			return nil
 		// A rebuild loaded the units into Redis again, so the old epoch's answer is void.
-		case ended.Epoch != sale.Epoch || c.Epoch != sale.Epoch || result == order.MoveCovered:
+		case c.Epoch != sale.Epoch || result == order.MoveCovered:
 			ended.Epoch = sale.Epoch
 			return saveCut(tx, ended)
 		case result == order.CutTooLarge:

@@ -199,9 +199,5 @@ func (r *receiver) addEvents(tx *gorm.DB, goodsID int64) error {
 	if err != nil {
 		return err
 	}
-	at := changeTime(sale, r.now)
-	for _, sn := range r.paid {
-		at = latest(at, new(r.orders[sn].Created))
-	}
-	return addOrderEvents(tx, sale, event.OrderPaid, r.paid, at)
+	return addOrderEvents(tx, sale, event.OrderPaid, r.paid, changeTime(sale, r.now))
 }

@@ -141,7 +141,7 @@ func restore(
 	}
 	after := held[row.BuyerID] + row.Quantity
 	// The rules may have changed since the order failed, and others may have bought its units.
-	if row.Quantity <= 0 || after > sale.MaxPerBuyerLimit || row.Quantity > sale.Stock {
+	if after > sale.MaxPerBuyerLimit || row.Quantity > sale.Stock {
 		return seckill.NewError(seckill.Conflict, "the database has no room for this order")
 	}
 	err = updateOne(tx.Exec(`UPDATE orders

@@ -60,10 +60,10 @@ func (s *Store) Retire(
 // isOver reports whether a sale was over at a moment: a closed one from its closing on, an exposed
 // one from its end.
 func isOver(row saleRow, moment int64) bool {
-	if row.Status == seckill.Closed {
-		return row.Closed != nil && *row.Closed <= moment
+	if row.Closed != nil {
+		return *row.Closed <= moment
 	}
-	return row.Status == seckill.Exposed && row.EndAt <= moment
+	return row.EndAt <= moment
 }
 
 // unretire clears the mark of a retired sale, whose row is locked, so that the background workers
