@@ -262,7 +262,7 @@ func (h fixture) TestWriteOptimistically_FailureLeavesNothing(t *testing.T) {
 // TestWriteOptimistically_AfterAnotherWriter changes a sale between two batches of new buyers. The
 // next batch follows the changed row and not the one that the last batch left.
 func (h fixture) TestWriteOptimistically_AfterAnotherWriter(t *testing.T) {
-	sale := h.exposed(10, 2)
+	sale := h.exposed(2, 2)
 	buyer := int64(0)
 	next := func() order.Order {
 		buyer++
@@ -282,7 +282,7 @@ func (h fixture) TestWriteOptimistically_AfterAnotherWriter(t *testing.T) {
 
 	must.Get(h.CancelOne(sale.GoodsID, last.OrderSn, today))(t)
 	next()
-	h.mustChange(sale.GoodsID, salechange.Change{StockDelta: 3})
+	h.mustChange(sale.GoodsID, salechange.Change{StockDelta: 4})
 	next()
 
 	late := h.line(sale, 100, 1)

@@ -157,6 +157,7 @@ func (h fixture) TestEndCut_RenewsACutOfAnOlderEpoch(t *testing.T) {
 	renewed, _ := h.endCut(cut, order.MoveApplied, inventory.CutOpen, 10)
 	require.Equal(t, snap.Epoch, renewed.Epoch)
 	h.endCut(cut, order.CutTooLarge, inventory.CutOpen, 10) // a result of the old epoch is void
+	h.endCut(renewed, order.MoveCovered, inventory.CutOpen, 10)
 	h.endCut(renewed, order.MoveApplied, inventory.CutDone, 6)
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/order/orderwriter"
+	"flashsale.dev/seckill/internal/order/rebuild"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/reservation"
 	"flashsale.dev/seckill/internal/testing/must"
@@ -104,6 +105,10 @@ func (h fixture) TestBeginEpoch_WritesParkedOrders(t *testing.T) {
 	now := h.beginEpoch(sale.GoodsID)
 	h.writeAll(sale.GoodsID, h.line(now, 100, 1))
 	require.Len(t, h.write(parking(sale.GoodsID, lines...)).Parked, 6)
+	old := must.Get(h.NextRebuildToken(t.Context(), sale.GoodsID))(t).Number
+	must.Get(h.NextRebuildToken(t.Context(), sale.GoodsID))(t)
+	require.ErrorIs(t, h.writeParkedSingly(t.Context(), sale.GoodsID, old, at(today)),
+		rebuild.ErrFenced, "a newer rebuild has begun")
 
 	snap := h.beginEpoch(sale.GoodsID)
 	require.Zero(t, snap.Stock)

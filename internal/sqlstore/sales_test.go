@@ -316,6 +316,8 @@ func (h fixture) TestRetire_WaitsUntilEverythingIsFinal(t *testing.T) {
 	require.False(t, retire(1, today), "the sale has not ended")
 	require.False(t, retire(2, later), "the sale has another epoch")
 	require.Len(t, must.Get(h.OverBefore(ctx, later, 0, 10))(t), 1)
+	must.Get(h.CloseSale(ctx, sale.GoodsID, later))(t)
+	require.False(t, retire(1, later.Add(-time.Millisecond)), "the sale was not closed yet")
 	require.True(t, retire(1, later))
 
 	require.Empty(t, must.Get(h.OverBefore(ctx, later, 0, 10))(t))
