@@ -22,7 +22,8 @@ func (h fixture) payment(sale seckill.Sale, id, sn string) payment.Payment {
 }
 
 // TestReceive_RefundsWhatAnOrderCannotKeep checks that an order keeps its first payment in time and
-// that every other payment is refunded. A repeated payment gets the same answer.
+// that every other payment is refunded. A repeated payment gets the same answer. An order that
+// costs nothing keeps a payment of nothing.
 func (h fixture) TestReceive_RefundsWhatAnOrderCannotKeep(t *testing.T) {
 	sale := h.exposed(10, 5)
 	paid, late := h.writeOrder(sale, 1), h.writeOrder(sale, 2)
@@ -80,6 +81,10 @@ func (h fixture) TestReceive_RefundsWhatAnOrderCannotKeep(t *testing.T) {
 	}
 	_, err := h.receiveOne(h.payment(sale, "p-9", "0"), now)
 	require.ErrorIs(t, err, order.ErrNoSuchOrder)
+	free := h.exposed(10, 5)
+	require.NoError(t, h.db.Exec("UPDATE sales SET price = 0 WHERE goods_id = ?",
+		free.GoodsID).Error)
+	must.Get(h.Pay(free.GoodsID, h.writeOrder(free, 1), now))(t)
 	require.Equal(t, order.Created, h.order(sale.GoodsID, late).Status,
 		"a refused payment changes nothing")
 	h.requireBalanced(sale.GoodsID)
