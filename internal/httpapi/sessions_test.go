@@ -67,7 +67,7 @@ func TestAuthenticate_PrefersTheBearerToken(t *testing.T) {
 	h.want(403, h.as(merchant(), "GET", "/orders", "", cookie...))
 	h.want(401, h.ask("GET", "/orders", "", append(cookie, "Authorization", "Bearer x")...))
 	h.want(401, h.ask("GET", "/orders", "", "Cookie", "session=x"))
-	h.want(401, h.ask("GET", "/orders", "", "Cookie", "session=x; "+cookie[1])) // one is invalid
+	h.want(401, h.ask("GET", "/orders", "", "Cookie", cookie[1]+"; session=x")) // one is invalid
 
 	r := h.want(200, h.ask("DELETE", "/session", "", cookie...))
 	require.Contains(t, r.Header.Get("Set-Cookie"),
