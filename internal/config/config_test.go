@@ -391,6 +391,18 @@ func TestSettings_AreAllDescribed(t *testing.T) {
 	}
 }
 
+// TestEnvExample_HasEveryVariableOfCompose checks that nobody needs to read docker-compose.yml to
+// know what may be set.
+func TestEnvExample_HasEveryVariableOfCompose(t *testing.T) {
+	compose := string(must.Get(os.ReadFile("../../docker-compose.yml"))(t))
+	example := string(must.Get(os.ReadFile("../../.env.example"))(t))
+	names := regexp.MustCompile(`\$\{([A-Z_]+)`).FindAllStringSubmatch(compose, -1)
+	require.NotEmpty(t, names)
+	for _, name := range names {
+		require.Regexp(t, `(?m)^#?`+name[1]+`=`, example)
+	}
+}
+
 // TestSettings_DeploymentsUseKnownNames checks the settings in all deployment files. A program only
 // logs a warning for an unknown name.
 func TestSettings_DeploymentsUseKnownNames(t *testing.T) {
