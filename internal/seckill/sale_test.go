@@ -2,6 +2,7 @@ package seckill
 
 import (
 	"math"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -56,9 +57,45 @@ func TestNewSale_ValidateNamesFieldOutOfBounds(t *testing.T) {
 			require.Equal(t, field, refusal.Problems[0].Field)
 		}
 	}
-	longest := newSale()
-	longest.Title = strings.Repeat("茶", maxTitle)
-	require.NoError(t, longest.Validate())
+}
+
+// TestNewSale_ValidateAcceptsTheBounds checks the least and the largest value of each field.
+func TestNewSale_ValidateAcceptsTheBounds(t *testing.T) {
+	least := newSale()
+	least.Price = 0
+	least.StartAt = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
+	least.Rate = Rate{Algorithm: DefaultRate().Algorithm, PermitsPerSecond: 0.001}
+	require.NoError(t, least.Validate())
+
+	pairs := map[string]string{strings.Repeat("z", 40): strings.Repeat("茶", maxPairValue)}
+	for len(pairs) < maxPairs {
+		pairs[strconv.Itoa(len(pairs))] = ""
+	}
+	image := "https://a/"
+	largest := NewSale{
+		Title: strings.Repeat("茶", maxTitle), Price: MaxPrice, Stock: MaxStock,
+		PerBuyerLimit: MaxPerBuyerLimit, StartAt: least.StartAt,
+		EndAt: time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC),
+		Rate: Rate{
+			Algorithm: DefaultRate().Algorithm, PermitsPerSecond: maxPermitsPerSecond,
+			MaxBurstSeconds: maxBurstSeconds, MaxWaitMillis: MaxWaitMillis,
+		},
+		Details: Details{
+			Description: strings.Repeat("茶", maxDescription-2) + "\n\t",
+			ImageURL:    image + strings.Repeat("b", maxImageURL-len(image)),
+			ExternalID:  "!~" + strings.Repeat("c", maxExternalID-2),
+			Metadata:    MetadataOf(pairs),
+		},
+	}
+	require.NoError(t, largest.Validate())
+	largest.Details.Description += "d"
+	largest.Details.ImageURL += "b"
+	largest.Details.ExternalID += "c"
+	pairs["more"] = ""
+	largest.Details.Metadata = MetadataOf(pairs)
+	var refusal *Error
+	require.ErrorAs(t, largest.Validate(), &refusal)
+	require.Len(t, refusal.Problems, 4)
 }
 
 // TestIsCurrency_IsMoney checks that a sale can have a price in each currency that is accepted. ISO

@@ -19,6 +19,8 @@ func TestChange_ApplyByStatusAndBounds(t *testing.T) {
 	}.Draft("1", now)
 	exposed, closed := draft, draft
 	exposed.Status, exposed.Stock, closed.Status = seckill.Exposed, 4, seckill.Closed // six sold
+	unsold := exposed
+	unsold.Stock = unsold.Total
 	for name, c := range map[string]struct {
 		sale   seckill.Sale
 		change Change
@@ -32,8 +34,16 @@ func TestChange_ApplyByStatusAndBounds(t *testing.T) {
 				Admission: new(exposed.Admission), AccessCode: new(exposed.AccessCode),
 			}, "", "",
 		},
-		"an exposed title":      {exposed, Change{Title: new("coffee")}, seckill.Conflict, ""},
-		"an exposed price":      {exposed, Change{Price: new(int64(6))}, seckill.Conflict, ""},
+		"an exposed title":    {exposed, Change{Title: new("coffee")}, seckill.Conflict, ""},
+		"an exposed price":    {exposed, Change{Price: new(int64(6))}, seckill.Conflict, ""},
+		"an exposed currency": {exposed, Change{Currency: new("EUR")}, seckill.Conflict, ""},
+		"an exposed admission": {
+			exposed, Change{Admission: new(seckill.ByWaitingRoom)}, seckill.Conflict, "",
+		},
+		"exposed access codes": {
+			exposed, Change{AccessCode: new(seckill.SingleCodes)}, seckill.Conflict, "",
+		},
+		"a cut of everything":   {unsold, Change{StockDelta: -10}, "", ""},
 		"a closed sale":         {closed, Change{EndAt: new(now)}, seckill.Conflict, ""},
 		"times while it sells":  {exposed, Change{EndAt: new(now.Add(time.Minute))}, "", ""},
 		"an end at the start":   {exposed, Change{EndAt: new(now)}, seckill.BadRequest, "endAt"},
