@@ -60,6 +60,8 @@ func (s fixture) TestOpenGate_OpensForATime(t *testing.T) {
 	require.True(t, must.Get(s.Load(t.Context(), snap, pagesOf()))(t))
 	require.Equal(t, seckill.GateShut, s.view().Gate)
 	require.True(t, s.openFor(2, 0, time.Hour))
+	_, err := s.Shut(t.Context(), goods, 1)
+	require.ErrorIs(t, err, rebuild.ErrFenced, "a rebuild that slept")
 	require.Equal(t, seckill.GateOpen, s.view().Gate)
 }
 

@@ -275,6 +275,7 @@ func TestReserve_LeaseEndsWithItsMaster(t *testing.T) {
 		[]reservation.Reservation{reservationOf(1, 7, 1)}))(t)
 	require.Equal(t, []bool{false}, refused)
 	require.Equal(t, seckill.GateLease, s.view().Gate)
+	require.False(t, s.openFor(1, -time.Hour, time.Hour), "MySQL names another master for it")
 
 	s.load(onSaleIn(2, 5, 1))
 	g := must.Get(s.reserveIn(2, reservationOf(1, 7, 1)))(t)
