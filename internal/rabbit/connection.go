@@ -134,15 +134,19 @@ func (c *connection) onChannel(calls func(*amqp.Channel) error) error {
 	if err != nil {
 		return err
 	}
-	err = calls(ch)
+	return errors.Join(withChannelCause(calls(ch)), ch.Close())
+}
+
+// withChannelCause adds the cause to an error with which the broker closed a channel.
+func withChannelCause(err error) error {
 	closed, ok := errors.AsType[*amqp.Error](err)
 	switch {
 	case ok && closed.Code == amqp.AccessRefused:
-		err = cause.With(err, "denies the user a permission")
+		return cause.With(err, "denies the user a permission")
 	case ok && closed.Code == amqp.PreconditionFailed:
-		err = cause.With(err, "has a queue or exchange with other properties")
+		return cause.With(err, "has a queue or exchange with other properties")
 	}
-	return errors.Join(err, ch.Close())
+	return err
 }
 
 // exists runs a passive declaration. The broker answers NOT_FOUND by closing the channel.

@@ -135,7 +135,7 @@ func (p *Publisher) serve(ctx context.Context, address string, pause backoff.Bac
 	p.conn.Store(conn)
 	began := time.Now()
 	p.opt.Logger.Info("publisher connected to RabbitMQ", "host", conn.conn.host)
-	err = wrap(conn.serve(ctx), "%s", conn.conn.host)
+	err = wrap(withChannelCause(conn.serve(ctx)), "%s", conn.conn.host)
 	if time.Since(began) > retryMost {
 		pause.Reset()
 	}

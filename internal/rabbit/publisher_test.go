@@ -100,33 +100,50 @@ func TestPublisher_WrongPasswordIsTheCause(t *testing.T) {
 	require.NotContains(t, p.Hosts(), "wrong")
 }
 
-// TestPublisher_NamesWhatItMayNotDeclare checks the causes of two refusals of a real broker: of a
-// user without permissions, and of a queue that exists with other properties.
-func TestPublisher_NamesWhatItMayNotDeclare(t *testing.T) {
-	for want, prepare := range map[string]func(t *testing.T, address string){
-		"denies the user a permission": func(t *testing.T, address string) {
+// TestPublisher_NamesWhatTheBrokerDenies checks the causes of three refusals of a real broker: to
+// declare a queue, to declare one that exists with other properties, and to publish.
+func TestPublisher_NamesWhatTheBrokerDenies(t *testing.T) {
+	const denied = "denies the user a permission"
+	permit := func(t *testing.T, address, configure, write string) {
+		t.Helper()
+		vhost := address[strings.LastIndexByte(address, '/')+1:]
+		must.Get(env.RabbitMQ(t).Ctl(t.Context(),
+			"set_permissions", "-p", vhost, "guest", configure, write, ".*"))(t)
+	}
+	for name, c := range map[string]struct {
+		cause   string
+		prepare func(t *testing.T, address string)
+	}{
+		"no declaration": {denied, func(t *testing.T, address string) {
 			t.Helper()
-			vhost := address[strings.LastIndexByte(address, '/')+1:]
-			must.Get(env.RabbitMQ(t).Ctl(t.Context(),
-				"set_permissions", "-p", vhost, "guest", "", ".*", ".*"))(t)
-		},
-		"has a queue or exchange with other properties": func(t *testing.T, address string) {
+			permit(t, address, "", ".*")
+		}},
+		"no publishing": {denied, func(t *testing.T, address string) {
+			t.Helper()
+			permit(t, address, ".*", `^seckill\.(orders\..*|dead.*)$`)
+		}},
+		"another queue": {"has a queue or exchange with other properties", func(t *testing.T, address string) {
 			t.Helper()
 			conn := must.Get(amqp.Dial(address))(t)
 			defer conn.Close()
 			ch := must.Get(conn.Channel())(t)
 			must.Get(ch.QueueDeclare("seckill.orders.0", true, false, false, false, nil))(t)
-		},
+		}},
 	} {
-		t.Run(want, func(t *testing.T) {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			address := env.RabbitMQ(t).NewVHost(t)
-			prepare(t, address)
+			c.prepare(t, address)
 			p := must.Get(rabbit.NewPublisher(rabbit.Options{URLs: []string{address}}))(t)
 			run(t, p)
-			eventually(t, func() bool { return cause.Of(p.DownReason()) == want })
-			_, err := openSource(t, rabbit.Options{URLs: []string{address}}).Open(t.Context(), 0)
-			require.Equal(t, want, cause.Of(err))
+			eventually(t, func() bool {
+				_ = publish(t, p)
+				return cause.Of(p.DownReason()) == c.cause
+			})
+			if name != "no publishing" {
+				_, err := openSource(t, rabbit.Options{URLs: []string{address}}).Open(t.Context(), 0)
+				require.Equal(t, c.cause, cause.Of(err))
+			}
 		})
 	}
 }
