@@ -358,14 +358,18 @@ func (s fixture) TestAdmit_AgreesWithAdvance(t *testing.T) {
 			s.visit(admission.Join, first+b)
 		}
 		rate := seckill.Rate{
-			PermitsPerSecond: 1 + float64(random.IntN(10)), MaxBurstSeconds: 1,
+			PermitsPerSecond: 1 + float64(random.IntN(10)),
+			MaxBurstSeconds:  float64(random.IntN(4)),
 		}
 		before := must.Get(s.Room(t.Context(), goods))(t)
 		after := must.Get(s.Admit(t.Context(), goods, admission.Call{
 			Numbers: []int64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}, Life: aTurn, Rate: rate,
 		}))(t)
 		want := roommodel.Room{
-			Room:    waitingroom.Room{PermitsPerSecond: rate.PermitsPerSecond},
+			Room: waitingroom.Room{
+				PermitsPerSecond: rate.PermitsPerSecond,
+				Burst:            time.Duration(rate.MaxBurstSeconds) * time.Second,
+			},
 			StartAt: before.Now.Add(-time.Hour), EndAt: before.Now.Add(time.Hour),
 			PerBuyerLimit: limit, Joined: before.Joined, Available: units,
 		}.Advance(before.Now)

@@ -15,14 +15,15 @@ const (
 	PhaseOver    Phase = "over"    // nothing is left and nothing can return, or the sale has ended
 )
 
-// burst bounds the permits that accumulate while nobody is admitted, as in a sale without a room.
-const burst = time.Second
+// leastBurst is the time whose permits accumulate in every room; admit.lua has the reason.
+const leastBurst = 200 * time.Millisecond
 
 // Room says when a position is called if the rate alone decides. The stock can make it later.
 type Room struct {
-	PermitsPerSecond float64   // the sale's rate, above 0
-	Admitted         int64     // the watermark: positions up to it have been called
-	Paid             time.Time // the permits of the time before it are used or lost; zero at first
+	PermitsPerSecond float64       // the sale's rate, above 0
+	Burst            time.Duration // permits of this time accumulate while nobody is admitted
+	Admitted         int64         // the watermark: positions up to it have been called
+	Paid             time.Time     // permits of the time before it are used or lost; zero at first
 }
 
 // Admit returns the room after n admissions at a moment. Call it for 0 too: without the call the
@@ -47,7 +48,7 @@ func (r Room) ETA(position int64) time.Duration {
 // paid returns Paid within bounds: not in the future, because a clock that was set back must not
 // stop the line, and not so early that more than a burst accumulates.
 func (r Room) paid(now time.Time) time.Time {
-	earliest := now.Add(-max(burst, r.timeFor(1)))
+	earliest := now.Add(-max(r.Burst, leastBurst, r.timeFor(1)))
 	switch {
 	case r.Paid.After(now):
 		return now

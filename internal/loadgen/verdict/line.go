@@ -53,7 +53,7 @@ func (j *checker) line(ctx context.Context, all []listedOrder) {
 		if err := read(j.Merchant.API().ShowOwnSale(ctx, j.Plan.GoodsID)); err != nil {
 			j.addDifference(ruleRead, "%v", err)
 		} else {
-			j.returns(places, all, sale.Rate.PermitsPerSecond)
+			j.returns(places, all, sale.Rate)
 		}
 	}
 	if j.Exclusive && !j.CutShort {
@@ -184,10 +184,13 @@ type call struct{ at, joined time.Time }
 // returns measures the time from each returned unit to the next admission. The first admissions
 // take the units that were on sale; each later one follows from a unit that returned. The delay
 // counts from the moment at which the unit, a permit of the rate and the next buyer were there.
-func (j *checker) returns(places []loadgen.Place, all []listedOrder, rate float64) {
+func (j *checker) returns(places []loadgen.Place, all []listedOrder, rate apiclient.Rate) {
 	calls, returned := callsOf(places, all, cmp.Or(j.Line.life, turnOf(places)))
 	var delays []time.Duration
-	permits := waitingroom.Room{PermitsPerSecond: rate}
+	permits := waitingroom.Room{
+		PermitsPerSecond: rate.PermitsPerSecond,
+		Burst:            time.Duration(rate.MaxBurstSeconds * float64(time.Second)),
+	}
 	for n, c := range calls {
 		permit := permits.Paid.Add(permits.ETA(permits.Admitted + 1))
 		permits = permits.Admit(c.at, 1)

@@ -55,7 +55,7 @@ func TestLine_FindsUnfairAdmissions(t *testing.T) {
 			}
 			j.Ledger = apiclient.Ledger{Total: 2}
 			j.turns(places)
-			j.returns(places, nil, 1000)
+			j.returns(places, nil, apiclient.Rate{PermitsPerSecond: 1000, MaxBurstSeconds: 1})
 			require.Equal(t, rule == "", j.OK, "%v", j.Differences)
 			for _, r := range j.Rules {
 				require.Equal(t, r.Name != rule, r.OK, "%v", j.Differences)
@@ -184,11 +184,14 @@ func TestLine_RateAndEmptyLineDelayNoUnit(t *testing.T) {
 	for name, c := range map[string]struct {
 		units, buyers int
 		rate          float64       // of the sale
+		burst         float64       // of the sale, in seconds
 		arrivals      time.Duration // between two buyers; 0: all wait at the start
 	}{
-		"the burst, then the rate": {3000, 3100, 1000, 0},
-		"a low rate":               {500, 520, 100, 0},
-		"buyers arrive slowly":     {50, 55, 1000, 200 * time.Millisecond},
+		"the burst, then the rate": {3000, 3100, 1000, 1, 0},
+		"a low rate":               {500, 520, 100, 1, 0},
+		"a long burst":             {5, 6, 1, 10, 0},
+		"no burst":                 {500, 520, 100, 0, 0},
+		"buyers arrive slowly":     {50, 55, 1000, 1, 200 * time.Millisecond},
 	} {
 		for _, late := range []time.Duration{0, 3 * time.Second} {
 			t.Run(fmt.Sprint(name, late), func(t *testing.T) {
@@ -196,8 +199,8 @@ func TestLine_RateAndEmptyLineDelayNoUnit(t *testing.T) {
 				var places []loadgen.Place
 				for i := range c.buyers {
 					joined := start.Add(time.Duration(i) * c.arrivals)
-					permit := start.Add(time.Duration(max(0, float64(i)+1-c.rate) / c.rate *
-						float64(time.Second)))
+					permit := start.Add(time.Duration(max(0, float64(i)+1-c.rate*max(c.burst, .2)) /
+						c.rate * float64(time.Second)))
 					at := joined
 					if permit.After(at) {
 						at = permit
@@ -212,9 +215,11 @@ func TestLine_RateAndEmptyLineDelayNoUnit(t *testing.T) {
 					}
 					places = append(places, p)
 				}
-				j.returns(places, nil, c.rate)
+				j.returns(places, nil,
+					apiclient.Rate{PermitsPerSecond: c.rate, MaxBurstSeconds: c.burst})
 				if late == 0 {
 					require.True(t, j.OK, "%v", j.Differences)
+					require.Less(t, j.Line.ReturnMax, 1.0)
 				} else {
 					require.Equal(t, []string{ruleIdle}, violated(j.Verdict))
 				}
@@ -232,7 +237,9 @@ func TestLine_FindsWrongDrawAndUnsoldUnits(t *testing.T) {
 	}}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasPrefix(r.URL.Path, "/admin/") {
-			answer(w, 200, map[string]any{"rate": apiclient.Rate{PermitsPerSecond: 1000}})
+			answer(w, 200, map[string]any{"rate": apiclient.Rate{
+				PermitsPerSecond: 1000, MaxBurstSeconds: 1,
+			}})
 			return
 		}
 		shown := status

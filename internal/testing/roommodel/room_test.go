@@ -16,7 +16,8 @@ var start = time.Date(2026, 11, 27, 10, 0, 0, 0, time.UTC)
 // roomWith is a room that has run for a minute, so that a burst of 1,000 permits has accumulated.
 func roomWith(change func(*Room)) Room {
 	r := Room{
-		Room: waitingroom.Room{PermitsPerSecond: 1000}, StartAt: start, EndAt: start.Add(time.Hour),
+		Room:    waitingroom.Room{PermitsPerSecond: 1000, Burst: time.Second},
+		StartAt: start, EndAt: start.Add(time.Hour),
 		PerBuyerLimit: 1, Joined: 5000, Available: 500,
 	}
 	change(&r)
