@@ -126,7 +126,10 @@ func userStart(n, users int, ramp time.Duration) time.Duration {
 	return time.Duration(float64(ramp) * float64(n) / float64(users))
 }
 
-func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
+// seconds returns a time that another can be added to, however low a rate is.
+func seconds(s float64) time.Duration {
+	return time.Duration(min(s*float64(time.Second), math.MaxInt64/4))
+}
 
 // Kind is a buyer's behaviour.
 type Kind string

@@ -13,6 +13,15 @@ func TestArrival_KeepsRate(t *testing.T) {
 	}
 }
 
+// TestArrival_LowRateOverflowsNoTime checks a rate whose buyers come later than a duration can count.
+func TestArrival_LowRateOverflowsNoTime(t *testing.T) {
+	for _, ramp := range []time.Duration{0, time.Hour} {
+		for _, n := range []int{1, 5000, 10_000_000} {
+			require.Greater(t, arrival(n, 1e-9, ramp), 365*24*time.Hour, "buyer %d", n)
+		}
+	}
+}
+
 // TestArrival_RampsUpLinearly checks a ramp of 10 s to 100/s. It admits 500 buyers, half of them in
 // its last three seconds.
 func TestArrival_RampsUpLinearly(t *testing.T) {
