@@ -37,7 +37,7 @@ func drills() []drill {
 	return []drill{
 		{[]string{"SeckillOversold"}, shrink},
 		{[]string{"SeckillLedgerUnbalanced"}, loseAUnit},
-		{[]string{"SeckillBacklogOld"}, holdTheGoods},
+		{[]string{"SeckillBacklogOld", "SeckillMySQLFails"}, holdTheGoods},
 		{[]string{"SeckillDeadLetters"}, sendGarbage},
 		{[]string{"SeckillWebhooksDead"}, killADelivery},
 		{[]string{"SeckillRefundsStopped"}, stopARefund},
