@@ -105,6 +105,27 @@ func TestStripe_PagePaysTheOrder(t *testing.T) {
 	h.exact(goods, 5, 3, 2)
 }
 
+// TestStripe_FreeOrderNeedsNoPage pays an order of nothing, of which Stripe makes no page. Its refund
+// asks Stripe for nothing either.
+func TestStripe_FreeOrderNeedsNoPage(t *testing.T) {
+	h := openStripe(t, 15*time.Minute)
+	goods, who := h.draft("5", "5"), buyer(7)
+	h.does(merchant(), "PATCH", "/admin/sales/"+goods, `{"price":0}`)
+	h.does(merchant(), "POST", "/admin/sales/"+goods+"/expose", "")
+	sn := h.buys(who, goods, "2")
+	for range 2 {
+		r := h.does(who, "POST", "/orders/"+sn+"/pay", "")
+		require.Contains(t, r.Body, `"status":"paid"`)
+	}
+	h.agrees(who, sn, "paid", 0)
+	h.exact(goods, 5, 3, 2)
+	h.does(merchant(), "POST", "/admin/orders/"+sn+"/refund", "")
+	h.agrees(who, sn, "cancelled", 0)
+	h.exact(goods, 5, 5, 0)
+	require.Zero(t, h.stripe.Calls("POST /v1/checkout/sessions"))
+	require.Zero(t, h.stripe.Calls("POST /v1/refunds"))
+}
+
 // TestStripe_LostAnswersAreFound loses the answer of the session's creation and the webhook.
 func TestStripe_LostAnswersAreFound(t *testing.T) {
 	h := openStripe(t, 15*time.Minute)
