@@ -105,8 +105,8 @@ func TestStripe_PagePaysTheOrder(t *testing.T) {
 	h.exact(goods, 5, 3, 2)
 }
 
-// TestStripe_FreeOrderNeedsNoPage pays an order of nothing, of which Stripe makes no page. Its refund
-// asks Stripe for nothing either.
+// TestStripe_FreeOrderNeedsNoPage pays an order of nothing, of which Stripe makes no page. Its
+// refund asks Stripe for nothing either.
 func TestStripe_FreeOrderNeedsNoPage(t *testing.T) {
 	h := openStripe(t, 15*time.Minute)
 	goods, who := h.draft("5", "5"), buyer(7)

@@ -13,7 +13,8 @@ func TestArrival_KeepsRate(t *testing.T) {
 	}
 }
 
-// TestArrival_LowRateOverflowsNoTime checks a rate whose buyers come later than a duration can count.
+// TestArrival_LowRateOverflowsNoTime checks a rate whose buyers come later than a duration can
+// count.
 func TestArrival_LowRateOverflowsNoTime(t *testing.T) {
 	for _, ramp := range []time.Duration{0, time.Hour} {
 		for _, n := range []int{1, 5000, 10_000_000} {

@@ -103,7 +103,10 @@ func TestPublisher_WrongPasswordIsTheCause(t *testing.T) {
 // TestPublisher_NamesWhatTheBrokerDenies checks the causes of three refusals of a real broker: to
 // declare a queue, to declare one that exists with other properties, and to publish.
 func TestPublisher_NamesWhatTheBrokerDenies(t *testing.T) {
-	const denied = "denies the user a permission"
+	const (
+		denied    = "denies the user a permission"
+		different = "has a queue or exchange with other properties"
+	)
 	permit := func(t *testing.T, address, configure, write string) {
 		t.Helper()
 		vhost := address[strings.LastIndexByte(address, '/')+1:]
@@ -122,7 +125,7 @@ func TestPublisher_NamesWhatTheBrokerDenies(t *testing.T) {
 			t.Helper()
 			permit(t, address, ".*", `^seckill\.(orders\..*|dead.*)$`)
 		}},
-		"another queue": {"has a queue or exchange with other properties", func(t *testing.T, address string) {
+		"another queue": {different, func(t *testing.T, address string) {
 			t.Helper()
 			conn := must.Get(amqp.Dial(address))(t)
 			defer conn.Close()
@@ -141,7 +144,8 @@ func TestPublisher_NamesWhatTheBrokerDenies(t *testing.T) {
 				return cause.Of(p.DownReason()) == c.cause
 			})
 			if name != "no publishing" {
-				_, err := openSource(t, rabbit.Options{URLs: []string{address}}).Open(t.Context(), 0)
+				source := openSource(t, rabbit.Options{URLs: []string{address}})
+				_, err := source.Open(t.Context(), 0)
 				require.Equal(t, c.cause, cause.Of(err))
 			}
 		})

@@ -279,9 +279,10 @@ func (s fixture) TestLoad_RejectsAnIncompleteStage(t *testing.T) {
 // TestLoad_DropsAnEarlierStageOfItsEpoch checks a load of an epoch that MySQL has begun before, and
 // lost in a failover.
 func (s fixture) TestLoad_DropsAnEarlierStageOfItsEpoch(t *testing.T) {
-	stage, lost := keysOf(goods).stage(1), []order.Held{{BuyerID: "9", OrderSn: "lost", Quantity: 1}}
+	stage := keysOf(goods).stage(1)
 	require.NoError(t, s.stageOrders(t.Context(), stage, 1, nil))
-	require.NoError(t, s.stageOrders(t.Context(), stage, 2, lost))
+	require.NoError(t, s.stageOrders(t.Context(), stage, 2,
+		[]order.Held{{BuyerID: "9", OrderSn: "lost", Quantity: 1}}))
 	s.load(onSale(10, 5), order.Held{BuyerID: "7", OrderSn: "sn1", Quantity: 2})
 	require.Equal(t, map[string]string{"7": "2 sn1:2"},
 		s.client.HGetAll(t.Context(), keysOf(goods).buyers()).Val())
