@@ -2938,8 +2938,8 @@ type ClientInterface interface {
 	//
 	// Charges through the payment provider. The built-in provider takes no money and confirms at once. A provider with pages,
 	// such as Stripe, charges nothing yet: the answer is the created order with the `checkoutUrl` where its buyer pays, and the
-	// order becomes `paid` when the provider reports the payment. The page ends with the order. A repetition returns the same
-	// state. A queued order is `CONFLICT` with `Retry-After`. An order that cannot be paid is not charged. If it is
+	// order becomes `paid` when the provider reports the payment. The page ends with the order. An order that costs nothing
+	// needs no page: it is paid at once. A repetition returns the same state. A queued order is `CONFLICT` with `Retry-After`. An order that cannot be paid is not charged. If it is
 	// cancelled or expires during the charge, the answer is `CONFLICT` and the money is refunded. An amount or a currency that
 	// the provider never takes is `CONFLICT` too.
 	//
@@ -4005,8 +4005,8 @@ func (c *Client) CancelOrder(ctx context.Context, orderSn OrderSnParameter, reqE
 //
 // Charges through the payment provider. The built-in provider takes no money and confirms at once. A provider with pages,
 // such as Stripe, charges nothing yet: the answer is the created order with the `checkoutUrl` where its buyer pays, and the
-// order becomes `paid` when the provider reports the payment. The page ends with the order. A repetition returns the same
-// state. A queued order is `CONFLICT` with `Retry-After`. An order that cannot be paid is not charged. If it is
+// order becomes `paid` when the provider reports the payment. The page ends with the order. An order that costs nothing
+// needs no page: it is paid at once. A repetition returns the same state. A queued order is `CONFLICT` with `Retry-After`. An order that cannot be paid is not charged. If it is
 // cancelled or expires during the charge, the answer is `CONFLICT` and the money is refunded. An amount or a currency that
 // the provider never takes is `CONFLICT` too.
 //
@@ -7523,8 +7523,8 @@ type ClientWithResponsesInterface interface {
 	//
 	// Charges through the payment provider. The built-in provider takes no money and confirms at once. A provider with pages,
 	// such as Stripe, charges nothing yet: the answer is the created order with the `checkoutUrl` where its buyer pays, and the
-	// order becomes `paid` when the provider reports the payment. The page ends with the order. A repetition returns the same
-	// state. A queued order is `CONFLICT` with `Retry-After`. An order that cannot be paid is not charged. If it is
+	// order becomes `paid` when the provider reports the payment. The page ends with the order. An order that costs nothing
+	// needs no page: it is paid at once. A repetition returns the same state. A queued order is `CONFLICT` with `Retry-After`. An order that cannot be paid is not charged. If it is
 	// cancelled or expires during the charge, the answer is `CONFLICT` and the money is refunded. An amount or a currency that
 	// the provider never takes is `CONFLICT` too.
 	//
@@ -17181,8 +17181,8 @@ func (c *ClientWithResponses) CancelOrderWithResponse(ctx context.Context, order
 //
 // Charges through the payment provider. The built-in provider takes no money and confirms at once. A provider with pages,
 // such as Stripe, charges nothing yet: the answer is the created order with the `checkoutUrl` where its buyer pays, and the
-// order becomes `paid` when the provider reports the payment. The page ends with the order. A repetition returns the same
-// state. A queued order is `CONFLICT` with `Retry-After`. An order that cannot be paid is not charged. If it is
+// order becomes `paid` when the provider reports the payment. The page ends with the order. An order that costs nothing
+// needs no page: it is paid at once. A repetition returns the same state. A queued order is `CONFLICT` with `Retry-After`. An order that cannot be paid is not charged. If it is
 // cancelled or expires during the charge, the answer is `CONFLICT` and the money is refunded. An amount or a currency that
 // the provider never takes is `CONFLICT` too.
 //
