@@ -106,6 +106,35 @@ func cancelsOnItsPage(t *testing.T, h fixture) {
 	h.sold(t, goods, 0)
 }
 
+// TestPurchase_SecondTabShowsTheAddressThatTheFirstSaves has both tabs show the empty form. A form
+// in which the buyer has typed an address stays.
+func TestPurchase_SecondTabShowsTheAddressThatTheFirstSaves(t *testing.T) {
+	t.Parallel()
+	h := standalone(t)
+	sn := h.won(t, 155, h.sells(t, sale{title: kettle}), 1)
+	v := h.buyer(t, 155, "")
+	v.open("/o/" + sn)
+	second, typing := v.secondTab(), v.secondTab()
+	for _, tab := range []*visitor{second, typing} {
+		tab.open("/o/" + sn)
+		tab.sees("#steps [aria-current]", "Address")
+	}
+	typing.fill("#a-line1", "2 High Street")
+	for field, text := range map[string]string{
+		"name": "Ann Lee", "line1": "1 High Street", "city": "London", "country": "GB",
+	} {
+		v.fill("#a-"+field, text)
+	}
+	v.press("#where button")
+	v.sees("#say", "The address is saved.")
+	second.sees("#address", "1 High Street")
+	second.sees("#steps [aria-current]", "Payment")
+	second.press("#change")
+	second.becomes("the saved address", `document.getElementById('a-line1').value === '1 High Street'`)
+	typing.sees("#steps [aria-current]", "Payment")
+	typing.becomes("the form stays", `document.getElementById('a-line1').checkVisibility()`)
+}
+
 // printed makes a tab show the page as on a medium: "print", or "" for the screen.
 func printed(medium string) chromedp.Action[chromedp.Void] {
 	return func(ctx context.Context, tab *chromedp.Target) (chromedp.Void, error) {

@@ -29,6 +29,7 @@ function stateOf(o) {
 const overdue = () => order.status === 'created' && now() >= Date.parse(order.payBy);
 
 function show(fresh) {
+  if (fresh.shipping && !order?.shipping && !form.line1.value) editing = false; // another tab saved it
   order = {...order, ...fresh};
   const state = stateOf(order);
   part(page, 'status').parentElement.dataset.status = order.status;
@@ -171,7 +172,7 @@ if (got.ok) {
   show(got.data);
   follow(orderSn, (fresh) => {
     if (order.status === 'queued' && fresh.status === 'created') say('yes', '');
-    if (fresh.status !== order.status) show(fresh);
+    if (fresh.status !== order.status || fresh.shipping && !order.shipping) show(fresh);
     if (fresh.status === 'created' && fresh.amount === 0 && !busy) step('pay', 'free'); // nothing to pay
     return !['queued', 'created'].includes(fresh.status);
   });
