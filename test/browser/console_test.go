@@ -1,6 +1,7 @@
 package browser
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -186,6 +187,25 @@ func (v *visitor) publishes() (goods string) {
 	v.sees("#say", "Published.")
 	v.sees("#ledger", "Stock ledger: in balance")
 	return ask[string](v, `location.pathname.split('/').pop()`)
+}
+
+// TestConsole_CutsNoTextThatTheAPITakes types the longest texts of the API, which counts characters.
+// Browsers count a character such as an emoji as two.
+func TestConsole_CutsNoTextThatTheAPITakes(t *testing.T) {
+	t.Parallel()
+	h := standalone(t)
+	v := h.enters(t, desktop, seckill.Merchant, 1, "Mei")
+	v.open("/console")
+	v.press("[data-open=new]")
+	for field, most := range map[string]int{"title": 120, "description": 4000} {
+		typed := ask[int](v, fmt.Sprintf(`(() => {
+			const e = document.getElementById('n-%s');
+			e.focus();
+			document.execCommand('insertText', false, '\u{1FAD6}'.repeat(%d));
+			return [...e.value].length;
+		})()`, field, most))
+		require.Equal(t, most, typed, field)
+	}
 }
 
 // TestConsole_EndedSessionOffersSignIn ends a session behind an open page, which then has a link to
