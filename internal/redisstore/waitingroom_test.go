@@ -640,6 +640,8 @@ func (s fixture) TestPrepare_TicketRestoresPlace(t *testing.T) {
 	require.Equal(t, admission.Seat{Number: 4}, s.restore(4, 4))
 	require.EqualValues(t, 1002, s.visit(admission.Join, 2)[0].Number)
 	require.EqualValues(t, 2, s.restore(2, 2).Number, "the ticket is older than the new number")
+	require.EqualValues(t, 1, s.client.GetBit(t.Context(), keysOf(goods).done(), 1002).Val(),
+		"a buyer has one place")
 	require.Eventually(t, func() bool { return s.callNext(aTurn).Admitted == 1002 }, time.Minute,
 		time.Millisecond)
 	require.NotZero(t, s.visit(admission.Find, 4)[0].Until)
