@@ -538,6 +538,23 @@ func (s fixture) TestPrepare_NewerTurnsReplaceThoseOfAReplica(t *testing.T) {
 	require.EqualValues(t, 2, s.callNext(aTurn).Called)
 }
 
+// TestAdmit_EndedLateNumberIsNotCalledAgain checks a replica that lagged: a number is late there,
+// and MySQL has that it was called. When that admission ends, the number is done.
+func (s fixture) TestAdmit_EndedLateNumberIsNotCalledAgain(t *testing.T) {
+	s.openRoom(9, 1)
+	s.visit(admission.Join, 1)
+	late := redis.Z{Score: 1, Member: 1}
+	require.NoError(t, s.client.ZAdd(t.Context(), keysOf(goods).late(), late).Err())
+	replica := must.Get(s.Room(t.Context(), goods))(t)
+	s.again(9, 1)
+	s.prepare(admission.Record{
+		Joined: 1, Limit: 1000, DrawSize: 0, Admitted: 1, Calls: replica.Calls + 1,
+		Turns: []admission.Turn{"1 0"},
+	})
+	state := s.callNext(aTurn)
+	require.EqualValues(t, []int64{1, 0}, []int64{state.Missed, state.Called})
+}
+
 // TestJoin_TicketCountsAboveAMissedNumber checks a replica that lagged: it knows only the number of
 // a buyer's missed turn, and the ticket has the number that the buyer got afterwards.
 func (s fixture) TestJoin_TicketCountsAboveAMissedNumber(t *testing.T) {
