@@ -73,7 +73,7 @@ end
 
 -- The usual call takes one unit for each of its buyers, who hold nothing yet. It needs no verdicts,
 -- and its orders share blocks.
-local usual = quantities == '' and n <= avail and limit > 0
+local usual = quantities == '' and n <= avail
   and not (window or any_expired or has_room or stored_paths)
 
 -- For a call with one reservation, each command costs more than what it does. HSETNX checks and
