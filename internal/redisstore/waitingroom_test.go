@@ -663,10 +663,21 @@ func (s fixture) TestPrepare_TicketRestoresPlace(t *testing.T) {
 		time.Millisecond)
 	require.NotZero(t, s.visit(admission.Find, 4)[0].Until)
 	require.NotZero(t, s.visit(admission.Find, 6)[0].Until)
-	require.Equal(t, admission.Late, s.restore(5, 5).Mark, "shown after its position was passed")
+	_, seats, err := s.Join(t.Context(), goods, admission.Join,
+		[]admission.Visit{{BuyerID: "5", Ticket: 5, Position: 1002}})
+	require.NoError(t, err)
+	require.Equal(t, admission.Late, seats[0].Mark, "shown after the last call, of its position")
 	s.callNext(aTurn)
 	require.NotZero(t, s.visit(admission.Find, 5)[0].Until)
 	require.Equal(t, reservation.Taken, s.reserve(reservationOf(1, 9, 1))[0].Code)
+
+	s.again(100, 1)
+	s.prepare(admission.Record{
+		Joined: 2000, Limit: 3000, DrawSize: 0, Gaps: []admission.Gap{{From: 4, To: 2000}},
+	})
+	for number, gap := range map[int64]int64{4: 0, 1002: 0, 1003: 1} {
+		require.Equal(t, gap, s.client.GetBit(t.Context(), keysOf(goods).gap(), number).Val(), number)
+	}
 }
 
 // TestJoin_TicketBeforeTheStartKeepsItsPosition checks that a number of a lost room, whose ticket
