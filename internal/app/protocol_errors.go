@@ -4,6 +4,7 @@ import (
 	"net"
 
 	"flashsale.dev/seckill/internal/httpapi"
+	"flashsale.dev/seckill/internal/rawconn"
 )
 
 // envelopeListener is a listener on whose connections net/http's own answers have the form of every
@@ -14,20 +15,21 @@ type envelopeListener struct{ net.Listener }
 func (l envelopeListener) Accept() (net.Conn, error) {
 	c, err := l.Listener.Accept()
 	if tcp, ok := c.(*net.TCPConn); ok {
-		return envelopeConn{tcp}, err
+		return envelopeConn{rawconn.New(tcp)}, nil
 	}
 	return c, err
 }
 
-// envelopeConn embeds the type of the connection, so that net/http can still send files by it.
-type envelopeConn struct{ *net.TCPConn }
+// envelopeConn embeds the type of the connection, so that net/http can still close one direction of
+// it.
+type envelopeConn struct{ *rawconn.Conn }
 
 // Write replaces an answer of net/http, which writes it in one call, and writes all else as it is.
 func (c envelopeConn) Write(p []byte) (int, error) {
 	answer := httpapi.ProtocolError(p)
 	if answer == nil {
-		return c.TCPConn.Write(p)
+		return c.Conn.Write(p)
 	}
-	_, err := c.TCPConn.Write(answer)
+	_, err := c.Conn.Write(answer)
 	return len(p), err
 }

@@ -11,6 +11,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"flashsale.dev/seckill/internal/cause"
+	"flashsale.dev/seckill/internal/rawconn"
 )
 
 // connection is an AMQP connection with its socket. amqp091-go waits for the broker's answers
@@ -88,7 +89,7 @@ func dialTCP(ctx context.Context, network, addr string) (net.Conn, error) {
 	dialer := net.Dialer{KeepAliveConfig: net.KeepAliveConfig{
 		Enable: true, Idle: heartbeat, Interval: heartbeat / 5, Count: 5,
 	}}
-	return dialer.DialContext(ctx, network, addr)
+	return rawconn.With(dialer.DialContext)(ctx, network, addr)
 }
 
 // withTimeout runs calls to the broker. It aborts the connection if they take longer than d or ctx

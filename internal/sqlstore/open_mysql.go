@@ -17,6 +17,7 @@ import (
 	gormmysql "gorm.io/driver/mysql"
 	"gorm.io/gorm"
 
+	"flashsale.dev/seckill/internal/rawconn"
 	"flashsale.dev/seckill/internal/sqlstore/primary"
 )
 
@@ -186,6 +187,7 @@ func mysqlConfig(dsn string) (*mysql.Config, error) {
 	cfg.ReadTimeout = cmp.Or(cfg.ReadTimeout, ioTimeout)
 	cfg.WriteTimeout = cmp.Or(cfg.WriteTimeout, ioTimeout)
 	cfg.Logger = &mysql.NopLogger{}
+	cfg.DialFunc = rawconn.With(new(net.Dialer).DialContext)
 	if cfg.Params == nil {
 		cfg.Params = make(map[string]string)
 	}

@@ -21,6 +21,7 @@ import (
 	"flashsale.dev/seckill/internal/config"
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/rabbit"
+	"flashsale.dev/seckill/internal/rawconn"
 	"flashsale.dev/seckill/internal/redisstore"
 	"flashsale.dev/seckill/internal/sqlstore"
 	"flashsale.dev/seckill/internal/workers"
@@ -139,6 +140,9 @@ func RedisOf(cfg config.Redis) redis.UniversalClient {
 		// The server's name is the host of its address.
 		opts.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12}
 	}
+	opts.Dialer = rawconn.With(redis.NewDialer(&redis.Options{
+		DialTimeout: redisDial, TLSConfig: opts.TLSConfig,
+	}))
 	if len(opts.Addrs) > 1 && opts.MasterName == "" {
 		return newCluster(opts)
 	}
