@@ -13,6 +13,7 @@ import (
 // Conn is a TCP connection whose Read and Write the scheduler does not observe.
 type Conn struct {
 	*net.TCPConn
+	raw     syscall.RawConn
 	in, out transfer
 }
 
@@ -22,7 +23,7 @@ func New(c *net.TCPConn) *Conn {
 	if err != nil {
 		panic(err) // c was not made by package net
 	}
-	w := &Conn{TCPConn: c}
+	w := &Conn{TCPConn: c, raw: raw}
 	w.in = transfer{op: "read", wait: raw.Read, step: w.in.read}
 	w.out = transfer{op: "write", wait: raw.Write, step: w.out.write}
 	return w
@@ -46,6 +47,21 @@ func (c *Conn) Write(p []byte) (int, error) {
 		return c.TCPConn.Write(p)
 	}
 	return c.run(&c.out, p)
+}
+
+// SyscallConn is for the health checks of connection pools. The Read of what it returns calls its
+// function only if that would find something: bytes, the end or an error.
+func (c *Conn) SyscallConn() (syscall.RawConn, error) { return checked{c.raw}, nil }
+
+type checked struct{ syscall.RawConn }
+
+func (c checked) Read(f func(fd uintptr) bool) error {
+	return c.RawConn.Read(func(fd uintptr) bool {
+		var b byte
+		_, _, errno := syscall.RawSyscall6(syscall.SYS_RECVFROM, fd, uintptr(unsafe.Pointer(&b)), 1,
+			syscall.MSG_PEEK|syscall.MSG_DONTWAIT, 0, 0)
+		return errno == syscall.EAGAIN || f(fd)
+	})
 }
 
 // run transfers p. Its errors are those of package net.

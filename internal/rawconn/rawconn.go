@@ -1,11 +1,11 @@
 // Package rawconn makes TCP connections whose system calls Go's scheduler does not observe.
 //
 // Package net announces each read and write to the scheduler, because a call might block its
-// thread. If the program was idle before, that wakes the runtime's monitor thread, which then looks
+// thread. If the program was idle before, that wakes the runtime's monitor thread, which then checks
 // for blocked threads every 20 µs. A program that waits for the network thousands of times a second
-// spends a seventh to a third of its processor time there. Sockets do not block, so the
-// announcement is useless: a call that cannot go on returns at once, and the goroutine then waits in
-// the network poller as usual. See ADR 101.
+// spends a tenth to a quarter of its processor time there. Sockets do not block, so the announcement
+// is useless: a call that cannot go on returns at once, and the goroutine then waits in the network
+// poller as usual. See ADR 101.
 package rawconn
 
 import (

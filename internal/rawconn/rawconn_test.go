@@ -30,13 +30,13 @@ func pair(t *testing.T) (near, far net.Conn) {
 	return near, far
 }
 
-// TestConn_CarriesAllBytes sends more than the buffers hold in both directions at once, also from
+// TestConn_TransfersAllBytes sends more than the buffers hold in both directions at once, also from
 // several callers.
-func TestConn_CarriesAllBytes(t *testing.T) {
+func TestConn_TransfersAllBytes(t *testing.T) {
 	near, far := pair(t)
 	const callers, size = 4, 8 << 20
 	var all sync.WaitGroup
-	carry := func(from, to net.Conn) {
+	transfer := func(from, to net.Conn) {
 		random := rand.New(rand.NewPCG(1, 2))
 		for i := range byte(callers) {
 			all.Go(func() {
@@ -62,8 +62,8 @@ func TestConn_CarriesAllBytes(t *testing.T) {
 		})
 	}
 	near, far = wrap(near), wrap(far)
-	carry(near, far)
-	carry(far, near)
+	transfer(near, far)
+	transfer(far, near)
 	all.Wait()
 }
 
@@ -184,6 +184,32 @@ func TestConn_OrdersMemory(t *testing.T) {
 			require.Equal(t, 1, sum)
 		})
 	}
+}
+
+// TestConn_PoolsFindWhatItsPeerDid asks as the health check of a pool does. It has no bytes to read
+// while the peer is quiet.
+func TestConn_PoolsFindWhatItsPeerDid(t *testing.T) {
+	near, far := pair(t)
+	near = wrap(near)
+	raw := must.Get(near.(syscall.Conn).SyscallConn())(t)
+	// check returns the number of bytes that wait, at most one, or -1 if its function was not called.
+	check := func() int {
+		n := -1
+		require.NoError(t, raw.Read(func(fd uintptr) bool {
+			n, _, _ = syscall.Recvfrom(int(fd), make([]byte, 1), syscall.MSG_PEEK)
+			return true
+		}))
+		return n
+	}
+	require.Equal(t, -1, check())
+	must.Get(far.Write([]byte("x")))(t)
+	require.Eventually(t, func() bool { return check() == 1 }, time.Minute, time.Millisecond)
+	must.Get(near.Read(make([]byte, 1)))(t)
+	require.Equal(t, -1, check())
+	require.NoError(t, far.Close())
+	require.Eventually(t, func() bool { return check() == 0 }, time.Minute, time.Millisecond)
+	require.NoError(t, near.Close())
+	require.ErrorIs(t, raw.Read(func(uintptr) bool { return true }), net.ErrClosed)
 }
 
 func plain(c net.Conn) net.Conn { return c }

@@ -2,7 +2,9 @@ package sqlstore
 
 import (
 	"errors"
+	"fmt"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -50,4 +52,29 @@ func TestCheckReadiness_ReadOnlyServerIsNotReady(t *testing.T) {
 	require.Equal(t, cause.ReadOnly, cause.Of(h.CheckReadiness(t.Context())))
 	require.NoError(t, h.db.Exec("SET GLOBAL read_only = 0").Error)
 	require.NoError(t, h.CheckReadiness(t.Context()))
+}
+
+// TestOpen_UsesNoConnectionThatTheServerClosed ends the session of an idle connection. The next
+// statement is not repeated if it fails after it was sent.
+func TestOpen_UsesNoConnectionThatTheServerClosed(t *testing.T) {
+	t.Parallel()
+	h := openFixture(t, servers.MariaDB(t).NewDatabase(t), "")
+	pool := must.Get(h.db.DB())(t)
+	admin := must.Get(pool.Conn(t.Context()))(t)
+	defer admin.Close()
+	var id int64
+	session := func() { // uses the other connection of the pool, which is idle afterwards
+		row := pool.QueryRowContext(t.Context(), "SELECT CONNECTION_ID()")
+		require.NoError(t, row.Scan(&id))
+	}
+	session()
+	killed := id
+	_, err := admin.ExecContext(t.Context(), fmt.Sprint("KILL ", killed))
+	require.NoError(t, err)
+	require.Eventually(t, func() bool {
+		n, query := 0, "SELECT COUNT(*) FROM information_schema.processlist WHERE id = ?"
+		return admin.QueryRowContext(t.Context(), query, killed).Scan(&n) == nil && n == 0
+	}, time.Minute, 10*time.Millisecond)
+	session()
+	require.NotEqual(t, killed, id)
 }

@@ -34,6 +34,23 @@ func TestRedisOf_ListMayHaveSpaces(t *testing.T) {
 		client.(*redis.ClusterClient).Options().Addrs)
 }
 
+// TestRedisOf_UsesNoConnectionThatTheServerClosed closes the idle connection of a client, whose next
+// command is not repeated if it fails.
+func TestRedisOf_UsesNoConnectionThatTheServerClosed(t *testing.T) {
+	addr := servers.Redis(t).Addr()
+	client := RedisOf(config.Redis{Addrs: []string{addr}})
+	defer client.Close()
+	admin := redis.NewClient(&redis.Options{Addr: addr})
+	defer admin.Close()
+	require.NoError(t, client.Ping(t.Context()).Err())
+	require.NoError(t, admin.ClientKillByFilter(t.Context(), "TYPE", "normal").Err())
+	require.Eventually(t, func() bool {
+		list, err := admin.ClientList(t.Context()).Result()
+		return err == nil && strings.Count(list, "\n") == 1
+	}, time.Minute, time.Millisecond)
+	require.NoError(t, client.Ping(t.Context()).Err())
+}
+
 func TestRedisOf_UsesTLSAndAPassword(t *testing.T) {
 	cert, key := certificate(t, t.TempDir())
 	t.Setenv("SSL_CERT_FILE", cert) // before the process reads the system's certificates
