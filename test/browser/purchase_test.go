@@ -120,19 +120,25 @@ func TestPurchase_SecondTabShowsTheAddressThatTheFirstSaves(t *testing.T) {
 		tab.sees("#steps [aria-current]", "Address")
 	}
 	typing.fill("#a-line1", "2 High Street")
-	for field, text := range map[string]string{
-		"name": "Ann Lee", "line1": "1 High Street", "city": "London", "country": "GB",
-	} {
-		v.fill("#a-"+field, text)
-	}
-	v.press("#where button")
-	v.sees("#say", "The address is saved.")
+	v.savesAddress("Ann Lee")
 	second.sees("#address", "1 High Street")
 	second.sees("#steps [aria-current]", "Payment")
 	second.press("#change")
 	second.becomes("the saved address", `document.getElementById('a-line1').value === '1 High Street'`)
 	typing.sees("#steps [aria-current]", "Payment")
 	typing.becomes("the form stays", `document.getElementById('a-line1').checkVisibility()`)
+}
+
+// savesAddress fills the form of an order's page, with a street in London.
+func (v *visitor) savesAddress(name string) {
+	v.t.Helper()
+	for field, text := range map[string]string{
+		"name": name, "line1": "1 High Street", "city": "London", "country": "GB",
+	} {
+		v.fill("#a-"+field, text)
+	}
+	v.press("#where button")
+	v.sees("#say", "The address is saved.")
 }
 
 // printed makes a tab show the page as on a medium: "print", or "" for the screen.
