@@ -23,6 +23,7 @@ type connection struct {
 	host   string
 	ended  chan *amqp.Error
 	noWait *amqp.Channel // for declarations without an answer; nil until needed
+	asks   *amqp.Channel // for passive declarations; nil until needed
 }
 
 // dial connects to one address within dialTimeout.
@@ -150,11 +151,17 @@ func withChannelCause(err error) error {
 	return err
 }
 
-// exists runs a passive declaration. The broker answers NOT_FOUND by closing the channel.
-func (c *connection) exists(declarePassive func(*amqp.Channel) error) (bool, error) {
-	err := c.onChannel(declarePassive)
-	var closed *amqp.Error
-	if errors.As(err, &closed) && closed.Code == amqp.NotFound {
+// exists runs a passive declaration. The broker answers NOT_FOUND by closing the channel. Otherwise
+// the channel stays: a stream asks each second, and a new channel costs the broker more than the
+// answer.
+func (c *connection) exists(declarePassive func(*amqp.Channel) error) (_ bool, err error) {
+	if c.asks == nil || c.asks.IsClosed() {
+		if c.asks, err = c.channel(); err != nil {
+			return false, err
+		}
+	}
+	err = withChannelCause(declarePassive(c.asks))
+	if closed, ok := errors.AsType[*amqp.Error](err); ok && closed.Code == amqp.NotFound {
 		return false, nil
 	}
 	return err == nil, err
