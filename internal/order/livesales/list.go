@@ -16,7 +16,7 @@ import (
 
 // Store lists the sales that background workers serve.
 type Store interface {
-	// LiveGoods lists exposed and closed sales. It leaves out retired sales.
+	// LiveGoods lists exposed and closed sales by goods id. It leaves out retired sales.
 	LiveGoods(ctx context.Context) ([]seckill.Sale, error)
 	// LiveVersion changes with every change of what LiveGoods lists.
 	LiveVersion(ctx context.Context) (int64, error)
@@ -58,10 +58,10 @@ type List struct {
 }
 
 const (
-	// Refreshes take a hundredth of the time: MySQL reads a row for each sale. With many sales, or
-	// a slow MySQL, the time between two grows up to maxRefresh.
+	// Refreshes take a three-hundredth of the time: MySQL reads a row for each sale. With many
+	// sales, or a slow MySQL, the time between two grows up to maxRefresh.
 	refreshInterval = time.Second
-	refreshFactor   = 100
+	refreshFactor   = 300
 	maxRefresh      = 3 * time.Second
 	checkInterval   = 750 * time.Millisecond
 	paidDeadline    = 2 * time.Second // so that a MySQL that hangs delays no other check
@@ -176,7 +176,7 @@ func (l *List) filter(keep func(*Sale) bool) (kept []seckill.Sale) {
 	return kept
 }
 
-// All returns every sale.
+// All returns every sale, by goods id.
 func (l *List) All() []Sale {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -307,10 +307,10 @@ func TestLines_AreOfExposedRooms(t *testing.T) {
 	})
 }
 
-// TestRefresh_TakesAHundredthOfTheTime checks how often a MySQL that needs time is asked.
-func TestRefresh_TakesAHundredthOfTheTime(t *testing.T) {
+// TestRefresh_TakesLittleOfTheTime checks how often a MySQL that needs time is asked.
+func TestRefresh_TakesLittleOfTheTime(t *testing.T) {
 	for sumTakes, most := range map[time.Duration]int{
-		time.Millisecond: 60, 20 * time.Millisecond: 30, time.Second: 15,
+		time.Millisecond: 60, 5 * time.Millisecond: 40, 20 * time.Millisecond: 20, time.Second: 15,
 	} {
 		inRest(t, 2, func(t *testing.T, s *servers, _ *List) {
 			s.after(maxRefresh, func(s *servers) { s.sumTakes = sumTakes })

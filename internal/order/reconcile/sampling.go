@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"flashsale.dev/seckill/internal/order"
-	"flashsale.dev/seckill/internal/order/livesales"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/workers"
 )
@@ -56,18 +55,16 @@ func (r *Reconciler) sampleAll(ctx context.Context) time.Duration {
 	return s.Took
 }
 
-// sampleSales samples every live sale. It fails if Redis answers for no sale, or if all waits for
-// Redis together exceed the deadline.
+// sampleSales samples every live sale, the newest first. It fails if Redis answers for no sale, or
+// if all waits for Redis together exceed the deadline.
 func (r *Reconciler) sampleSales(ctx context.Context) (samples []SaleSample, err error) {
 	sales := r.Live.All()
-	slices.SortFunc(sales, func(a, b livesales.Sale) int {
-		return cmp.Compare(b.GoodsID, a.GoodsID)
-	})
+	samples = make([]SaleSample, 0, len(sales))
 	slow := 0
 	var redisErr error
 	var redisUp bool
 	var waited time.Duration
-	for _, sale := range sales {
+	for _, sale := range slices.Backward(sales) {
 		if sale.AtRest {
 			samples = append(samples, restSample(sale.Sale))
 			continue
