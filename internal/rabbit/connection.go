@@ -130,6 +130,14 @@ func (c *connection) channel() (*amqp.Channel, error) {
 	return ch, wrap(err, "open channel")
 }
 
+// keep opens a channel that stays, unless it is open.
+func (c *connection) keep(ch **amqp.Channel) (err error) {
+	if *ch == nil || (*ch).IsClosed() {
+		*ch, err = c.channel()
+	}
+	return err
+}
+
 // onChannel runs calls on a new channel and closes it. The caller bounds the time: see withTimeout.
 func (c *connection) onChannel(calls func(*amqp.Channel) error) error {
 	ch, err := c.channel()
@@ -154,13 +162,11 @@ func withChannelCause(err error) error {
 // exists runs a passive declaration. The broker answers NOT_FOUND by closing the channel. Otherwise
 // the channel stays: a stream asks each second, and a new channel costs the broker more than the
 // answer.
-func (c *connection) exists(declarePassive func(*amqp.Channel) error) (_ bool, err error) {
-	if c.asks == nil || c.asks.IsClosed() {
-		if c.asks, err = c.channel(); err != nil {
-			return false, err
-		}
+func (c *connection) exists(declarePassive func(*amqp.Channel) error) (bool, error) {
+	if err := c.keep(&c.asks); err != nil {
+		return false, err
 	}
-	err = withChannelCause(declarePassive(c.asks))
+	err := withChannelCause(declarePassive(c.asks))
 	if closed, ok := errors.AsType[*amqp.Error](err); ok && closed.Code == amqp.NotFound {
 		return false, nil
 	}

@@ -114,16 +114,14 @@ func (c *connection) countConsumers(name string) (consumers int, err error) {
 // of them is silent and not yet declared down (net_ticktime, a minute by default). A queue that
 // exists is nearly always bound, so bind does not wait for an answer then. If the binding is
 // missing, the broker returns messages until it has made it.
-func (c *connection) bind(queue, key, exchange string, exists bool) (err error) {
+func (c *connection) bind(queue, key, exchange string, exists bool) error {
 	if !exists {
 		return c.onChannel(func(ch *amqp.Channel) error {
 			return bind(ch, queue, key, exchange, false)
 		})
 	}
-	if c.noWait == nil || c.noWait.IsClosed() {
-		if c.noWait, err = c.channel(); err != nil {
-			return err
-		}
+	if err := c.keep(&c.noWait); err != nil {
+		return err
 	}
 	return bind(c.noWait, queue, key, exchange, true)
 }
