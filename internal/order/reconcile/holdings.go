@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"context"
+	"maps"
 	"time"
 
 	"flashsale.dev/seckill/internal/order"
@@ -24,15 +25,14 @@ type comparison struct {
 func (r *Reconciler) compareHoldings(ctx context.Context) error {
 	compared := make(map[int64]comparison)
 	return workers.Every(ctx, reconcileInterval, func(ctx context.Context) {
-		before := compared
-		compared = make(map[int64]comparison, len(before)) // of live sales only
-		for _, sale := range r.Live.All() {
-			last := before[sale.GoodsID]
-			due := last.epoch < sale.Epoch || time.Since(last.at) >= holdingsInterval
-			if due && !sale.AtRest {
-				last = r.compareOne(ctx, sale.Sale, last)
+		// An old comparison counts as none, so the map does not keep sales that are over.
+		maps.DeleteFunc(compared, func(_ int64, c comparison) bool {
+			return time.Since(c.at) >= holdingsInterval
+		})
+		for _, sale := range r.Live.Sales() {
+			if last, ok := compared[sale.GoodsID]; !ok || last.epoch < sale.Epoch {
+				compared[sale.GoodsID] = r.compareOne(ctx, sale, last)
 			}
-			compared[sale.GoodsID] = last
 		}
 	})
 }
