@@ -2,11 +2,11 @@
 // until their last order is final.
 //
 // The List reads MySQL once a second for all workers of a process. With many thousands of sales,
-// over which MySQL sums, or a slow MySQL it reads up to three seconds apart. While MySQL is down
+// over which MySQL sums, or a slow MySQL it reads up to six seconds apart. While MySQL is down
 // the last list serves, because no sale can be exposed or closed then.
 //
 // A sale is at rest once its row has been unchanged for 20 s and every check of that time found
 // that Redis and MySQL agree and nothing is in flight. Workers do not serve it. Any change of the
 // row ends its rest at the next reading. A request that meets a lost sale, or cannot publish an
-// order, ends it within a second. A check ends it within 30 s in every other case.
+// order, ends it within a second. A check ends it within a minute in every other case.
 package livesales

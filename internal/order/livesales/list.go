@@ -52,6 +52,7 @@ type List struct {
 	stale   bool           // a rest has begun or ended since served was made
 	lines   []seckill.Sale // with a line that buyers may join
 	asked   map[int64]bool // the goods ids of the last EndedRests
+	lacks   bool           // one of them is not in the list
 	version int64
 	turn    int       // the index of the next sale to check
 	readAt  time.Time // when the refresh began that read the rows
@@ -59,23 +60,24 @@ type List struct {
 
 const (
 	// Refreshes take a three-hundredth of the time: MySQL reads a row for each sale. With many
-	// sales, or a slow MySQL, the time between two grows up to maxRefresh.
+	// sales, or a slow MySQL, the time between two grows up to maxRefresh, unless a process asks to
+	// serve a sale that the list lacks.
 	refreshInterval = time.Second
 	refreshFactor   = 300
-	maxRefresh      = 3 * time.Second
+	maxRefresh      = 6 * time.Second
 	checkInterval   = 750 * time.Millisecond
 	paidDeadline    = 2 * time.Second // so that a MySQL that hangs delays no other check
 	// endInterval and the rebuilder's interval are together less than a second.
 	endInterval = 500 * time.Millisecond
-	// checkParts checks together read every sale once, in 30 s.
-	checkParts = 40
+	// checkParts checks together read every sale once, in a minute.
+	checkParts = 80
 	// restAfter is how long checks find nothing to do for a sale before it rests. It is less than
 	// the time between two checks of one of many sales.
 	restAfter = 20 * time.Second
 	// minPart is how many sales a part has at least, so that a few are read in seconds.
 	minPart = 20
 	// FullInterval is the longest time between two refreshes that read the rows.
-	FullInterval = time.Minute
+	FullInterval = 5 * time.Minute
 )
 
 // Run refreshes and checks the list until ctx ends. Each step has its own goroutine, because a loss
@@ -94,13 +96,26 @@ func (l *List) runRefreshing(ctx context.Context) error {
 		began := time.Now()
 		err := l.Refresh(ctx)
 		workers.Warn(ctx, l.Log, "cannot list live sales, using the last list", err)
-		workers.Sleep(ctx, min(max(refreshInterval, refreshFactor*time.Since(began)), maxRefresh))
+		wait := min(max(refreshInterval, refreshFactor*time.Since(began)), maxRefresh)
+		for ; wait > 0 && ctx.Err() == nil; wait -= refreshInterval {
+			workers.Sleep(ctx, min(wait, refreshInterval))
+			if l.lacksAsked() {
+				break
+			}
+		}
 	}
 	return nil
 }
 
-// Refresh reads the list if it has changed, and once a minute in any case. It includes sales that
-// were closed long ago and are not retired: Redis could not take units back, or an operator
+// lacksAsked reports whether a process asks to serve a sale that was exposed after the last refresh.
+func (l *List) lacksAsked() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.lacks
+}
+
+// Refresh reads the list if it has changed, and each FullInterval in any case. It includes sales
+// that were closed long ago and are not retired: Redis could not take units back, or an operator
 // requeues an order.
 func (l *List) Refresh(ctx context.Context) error {
 	began := time.Now()
@@ -198,15 +213,18 @@ func (l *List) endRests(ctx context.Context) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.asked = asked
+	l.asked, l.lacks = asked, false
 	if len(asked) == 0 {
 		return
 	}
+	found := 0
 	for _, s := range l.sales {
 		if asked[s.GoodsID] {
 			l.endRest(s)
+			found++
 		}
 	}
+	l.lacks = found < len(asked)
 }
 
 // Asked reports whether a process asked in the last seconds to serve a sale.

@@ -97,7 +97,7 @@ func (r *SaleReader) read(ctx context.Context, goodsID int64) (sharedView, error
 }
 
 // readNow returns a view from Redis, or from MySQL if Redis has none. It ends the rest of a sale
-// whose gate is not open, because workers read a sale at rest only each half minute.
+// whose gate is not open, because workers read a sale at rest only each minute.
 func (r *SaleReader) readNow(ctx context.Context, goodsID int64) (sharedView, error) {
 	v, err := r.views.Do(ctx, goodsID, struct{}{})
 	if errors.Is(err, seckill.ErrNotLoaded) {
