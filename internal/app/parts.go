@@ -230,6 +230,7 @@ func NewWorkers(p Parts, s Settings) []Worker {
 		Keys: ordersn.NewKeys(s.OrderSecrets...), Metrics: p.Observers.Writes,
 		Tracer: p.Observers.Tracer, PaymentTimeout: s.PaymentTimeout, Log: p.Log,
 	}
+	placed := make(chan struct{}, 1)
 	workers := []Worker{
 		live, releaser,
 		&rebuild.Worker{Live: live, Rebuilder: rebuilder, Most: p.MaxRebuilds},
@@ -250,11 +251,11 @@ func NewWorkers(p Parts, s Settings) []Worker {
 		&payment.Refunder{Store: p.Store, Provider: p.Provider, Log: p.Log},
 		&inventory.ChangeSyncer{Stores: releaser.Stores, Sales: live.Sales},
 		&rebuild.Retirer{Store: p.Store, Redis: p.RedisStore, Log: p.Log},
-		&event.Sequencer{Store: p.Store, Log: p.Log},
+		&event.Sequencer{Store: p.Store, Placed: placed, Log: p.Log},
 		&retention.Worker{Store: p.Store, Log: p.Log},
 	}
 	workers = append(workers, p.renewers()...)
-	workers = append(workers, p.dispatchers(s)...)
+	workers = append(workers, p.dispatchers(s, placed)...)
 	if pages, ok := p.Provider.(payment.Pages); ok {
 		workers = append(workers, &payment.Poller{Store: p.Store, Pages: pages, Log: p.Log})
 	}
@@ -267,8 +268,8 @@ func NewWorkers(p Parts, s Settings) []Worker {
 	return workers
 }
 
-// dispatchers returns the worker that sends events to webhooks.
-func (p Parts) dispatchers(s Settings) []Worker {
+// dispatchers returns the worker that sends events to webhooks, soon after each signal.
+func (p Parts) dispatchers(s Settings, placed chan struct{}) []Worker {
 	keys, err := s.sealer()
 	if err != nil {
 		p.Log.Error("no webhooks are sent: correct SECKILL_PHONE_KEYS and restart", "err", err)
@@ -277,7 +278,8 @@ func (p Parts) dispatchers(s Settings) []Worker {
 	return []Worker{&webhook.Dispatcher{
 		Store: p.Store, Sender: webhook.NewSender(s.WebhookAllow, nil),
 		Feed:    &event.Feed{Store: p.Store, Currency: s.Currency},
-		Secrets: auth.WebhookSecrets{Keys: keys}, Metrics: p.Observers.Webhooks, Log: p.Log,
+		Secrets: auth.WebhookSecrets{Keys: keys}, Metrics: p.Observers.Webhooks, Due: placed,
+		Log: p.Log,
 	}}
 }
 

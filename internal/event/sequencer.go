@@ -22,8 +22,9 @@ type Placer interface {
 
 // Sequencer is the worker that assigns positions. Any number may run; they take turns.
 type Sequencer struct {
-	Store Placer
-	Log   *slog.Logger
+	Store  Placer
+	Placed chan<- struct{} // gets a signal after events were placed; may be nil
+	Log    *slog.Logger
 }
 
 // Run works until ctx ends.
@@ -34,6 +35,9 @@ func (s *Sequencer) Run(ctx context.Context) error {
 func (s *Sequencer) runOnce(ctx context.Context) {
 	for ctx.Err() == nil {
 		placed, err := s.Store.PlaceEvents(ctx, placeBatch)
+		if placed > 0 {
+			workers.Signal(s.Placed)
+		}
 		workers.Warn(ctx, s.Log, "cannot place events, retrying", err)
 		if err != nil || placed < placeBatch {
 			return

@@ -18,7 +18,9 @@ import (
 )
 
 const (
-	pollInterval = 200 * time.Millisecond
+	// pollInterval bounds how late an endpoint is served that another process could not serve, or
+	// whose pause is over. New events come with a signal.
+	pollInterval = time.Second
 	// slots is how many endpoints a process serves at a time. Each mostly waits for its receiver.
 	slots = 64
 	// turn is how long an endpoint is served before others that are due get their turn.
@@ -82,7 +84,9 @@ type Dispatcher struct {
 	Secrets Opener
 	Sender  *Sender
 	Metrics Metrics // nil: nothing is counted
-	Log     *slog.Logger
+	// Due holds one signal that endpoints may be due; nil: the dispatcher only polls.
+	Due chan struct{}
+	Log *slog.Logger
 }
 
 // Run sends until ctx ends. It finishes attempts that have begun.
@@ -92,12 +96,15 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 	var running sync.WaitGroup
 	defer running.Wait()
 	running.Go(func() { _ = workers.Every(ctx, countInterval, d.countDead) })
-	return workers.Every(ctx, pollInterval, func(ctx context.Context) {
+	return workers.EveryAndAfter(ctx, pollInterval, d.Due, func(ctx context.Context) {
 		for _, e := range d.claim(ctx, cap(free)-len(free)) {
 			free <- true
 			running.Go(func() {
-				d.serve(ctx, e)
+				more := d.serve(ctx, e)
 				<-free
+				if more {
+					workers.Signal(d.Due)
+				}
 			})
 		}
 	})
@@ -142,10 +149,11 @@ func (d *Dispatcher) claim(ctx context.Context, limit int) (claimed []Endpoint) 
 }
 
 // serve sends an endpoint's deliveries one after the other until its turn ends, until none is left,
-// or until it must wait.
-func (d *Dispatcher) serve(ctx context.Context, claimed Endpoint) {
+// or until it must wait. It reports whether the turn ended before the deliveries.
+func (d *Dispatcher) serve(ctx context.Context, claimed Endpoint) (goOn bool) {
 	attrs := []any{"endpoint", claimed.ID}
-	began, goOn := time.Now(), true
+	began := time.Now()
+	goOn = true
 	for goOn && ctx.Err() == nil && time.Since(began) < turn {
 		sent := time.Now()
 		e, err := d.Store.LeasedEndpoint(ctx, claimed.ID, claimed.Lease)
@@ -154,6 +162,7 @@ func (d *Dispatcher) serve(ctx context.Context, claimed Endpoint) {
 		}
 		if err != nil {
 			d.warn(ctx, "cannot serve a webhook endpoint, retrying", err, attrs...)
+			goOn = false
 			break
 		}
 		if goOn {
@@ -164,6 +173,7 @@ func (d *Dispatcher) serve(ctx context.Context, claimed Endpoint) {
 	defer cancel()
 	err := d.Store.ReleaseEndpoint(ctx, claimed.ID, claimed.Lease)
 	d.warn(ctx, "cannot release a webhook endpoint", err, attrs...)
+	return goOn
 }
 
 // step makes one attempt of the next delivery. It reports false if the endpoint must wait.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -12,6 +13,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
@@ -577,3 +579,51 @@ func TestDispatcher_DisabledAndDeletedEndpointsGetNothing(t *testing.T) {
 	_, err = f.service.Get(ctx, merchant(), deleted.ID)
 	require.Equal(t, seckill.NotFound, seckill.ReasonOf(err))
 }
+
+// polledStore counts the polls of a dispatcher. No endpoint is due.
+type polledStore struct {
+	webhook.DispatchStore
+	polls atomic.Int64
+}
+
+func (s *polledStore) Now(context.Context) (time.Time, error) { return time.Now(), nil }
+
+func (s *polledStore) CountDeadDeliveries(context.Context) (int64, error) { return 0, nil }
+
+func (s *polledStore) DueEndpoints(
+	context.Context, time.Time, int,
+) ([]webhook.Endpoint, error) {
+	s.polls.Add(1)
+	return nil, nil
+}
+
+// TestDispatcher_PlacedEventsAreSentAtOnce checks that new events do not wait for the next poll.
+func TestDispatcher_PlacedEventsAreSentAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, due := &polledStore{}, make(chan struct{}, 1)
+		d := &webhook.Dispatcher{
+			Store: s, Sender: webhook.NewSender(webhook.Allow{}, nil), Due: due,
+			Log: slog.New(slog.DiscardHandler),
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- d.Run(ctx) }()
+		synctest.Wait()
+		polled, began := s.polls.Load(), time.Now()
+		sequencing := make(chan error, 1)
+		go func() {
+			sequencing <- (&event.Sequencer{Store: placesOne{}, Placed: due}).Run(ctx)
+		}()
+		synctest.Wait()
+		require.Equal(t, polled+1, s.polls.Load())
+		require.Zero(t, time.Since(began))
+		cancel()
+		require.NoError(t, <-done)
+		require.NoError(t, <-sequencing)
+	})
+}
+
+// placesOne has one row of events to place in each round.
+type placesOne struct{}
+
+func (placesOne) PlaceEvents(context.Context, int) (int, error) { return 1, nil }

@@ -33,6 +33,7 @@ import (
 	"flashsale.dev/seckill/internal/testing/must"
 	"flashsale.dev/seckill/internal/testing/servers"
 	"flashsale.dev/seckill/internal/webhook"
+	"flashsale.dev/seckill/internal/workers"
 )
 
 var env = servers.NewSuite()
@@ -69,7 +70,8 @@ type fixture struct {
 	service *webhook.Service
 	keys    auth.WebhookSecrets
 	allow   webhook.Allow
-	log     bytes.Buffer // the service's
+	due     chan struct{} // of all dispatchers
+	log     bytes.Buffer  // the service's
 }
 
 func merchant() seckill.Actor { return seckill.Actor{ID: "70", Role: seckill.Merchant} }
@@ -88,7 +90,7 @@ func newFixture(t testing.TB, dsn string) *fixture {
 	}
 	f := &fixture{
 		t: t, store: &store{Store: db}, keys: keys,
-		allow: must.Get(webhook.ParseAllow([]string{"127.0.0.1"}))(t),
+		allow: must.Get(webhook.ParseAllow([]string{"127.0.0.1"}))(t), due: make(chan struct{}, 1),
 	}
 	f.service = &webhook.Service{Store: f.store, Secrets: keys, Allow: f.allow, Log: slog.New(slog.NewTextHandler(&f.log, nil))}
 	return f
@@ -104,7 +106,7 @@ func (f *fixture) dispatcher(trusted ...*receiver) *webhook.Dispatcher {
 	f.t.Cleanup(sender.Close)
 	return &webhook.Dispatcher{
 		Store: f.store, Feed: &event.Feed{Store: f.store, Currency: "CNY"}, Secrets: f.keys,
-		Sender: sender, Log: slog.New(slog.DiscardHandler),
+		Sender: sender, Due: f.due, Log: slog.New(slog.DiscardHandler),
 	}
 }
 
@@ -184,6 +186,7 @@ func (f *fixture) place() {
 	f.t.Helper()
 	for must.Get(f.store.PlaceEvents(f.t.Context(), 100))(f.t) == 100 {
 	}
+	workers.Signal(f.due)
 }
 
 // got is one request that a receiver has accepted or refused.

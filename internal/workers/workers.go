@@ -36,12 +36,29 @@ func Sleep(ctx context.Context, d time.Duration) {
 
 // Every calls run immediately and then at each interval until ctx ends. It returns nil.
 func Every(ctx context.Context, interval time.Duration, run func(context.Context)) error {
+	return EveryAndAfter(ctx, interval, nil, run)
+}
+
+// Signal sends a signal to a channel that holds one, unless it has one already or is nil.
+func Signal(c chan<- struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// EveryAndAfter is Every that also calls run after each signal.
+func EveryAndAfter(
+	ctx context.Context, interval time.Duration, signal <-chan struct{},
+	run func(context.Context),
+) error {
 	t := time.NewTicker(interval)
 	defer t.Stop()
 	for {
 		run(ctx)
 		select {
 		case <-t.C:
+		case <-signal:
 		case <-ctx.Done():
 			return nil
 		}
