@@ -20,7 +20,7 @@ import (
 	"flashsale.dev/seckill/internal/userid"
 )
 
-// saleDetails are the fields of a sale that no script reads, stored as JSON.
+// saleDetails are the fields of a sale that are stored as JSON. The admit script reads the rate.
 type saleDetails struct {
 	MerchantID merchantID   `json:"merchantId"`
 	Title      string       `json:"title"`

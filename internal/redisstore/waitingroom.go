@@ -127,8 +127,8 @@ func (s *Store) Room(ctx context.Context, goodsID int64) (admission.State, error
 func (s *Store) Admit(
 	ctx context.Context, goodsID int64, c admission.Call,
 ) (admission.State, error) {
-	args := append(make([]any, 0, 5+len(c.Numbers)), s.opts.Lease, c.Admitted, c.Life.Milliseconds(),
-		1000/c.Rate.PermitsPerSecond, int64(1000*c.Rate.MaxBurstSeconds))
+	args := append(make([]any, 0, 3+len(c.Numbers)), s.opts.Lease, c.Admitted,
+		c.Life.Milliseconds())
 	for _, n := range c.Numbers {
 		args = append(args, n)
 	}

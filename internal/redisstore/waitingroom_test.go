@@ -25,11 +25,19 @@ const (
 	shortTurn = time.Millisecond
 )
 
-// openRoom loads a sale with a waiting room that has handed out no number.
+// openRoom loads a sale with a waiting room that has handed out no number. Its rate calls everybody
+// at once.
 func (s fixture) openRoom(units, limit int64) {
 	s.t.Helper()
+	rate := seckill.DefaultRate()
+	rate.PermitsPerSecond = 1e6
+	s.openRoomAt(rate, units, limit)
+}
+
+func (s fixture) openRoomAt(rate seckill.Rate, units, limit int64) {
+	s.t.Helper()
 	sale := onSale(units, limit)
-	sale.Admission = seckill.ByWaitingRoom
+	sale.Admission, sale.Rate = seckill.ByWaitingRoom, rate
 	s.load(sale)
 	require.True(s.t, s.prepare(admission.Record{Limit: 1000, DrawSize: 0}).Ready())
 }
@@ -70,10 +78,8 @@ func (s fixture) callNext(life time.Duration) admission.State {
 	for i := range numbers {
 		numbers[i] = at + 1 + int64(i)
 	}
-	rate := seckill.DefaultRate()
-	rate.PermitsPerSecond = 1e6
 	return must.Get(s.Admit(s.t.Context(), goods,
-		admission.Call{Admitted: at, Numbers: numbers, Life: life, Rate: rate}))(s.t)
+		admission.Call{Admitted: at, Numbers: numbers, Life: life}))(s.t)
 }
 
 func numbersOf(seats []admission.Seat) (list []int64) {
@@ -334,9 +340,7 @@ func (s fixture) TestJoin_UsedAdmissionIsNotMissed(t *testing.T) {
 func (s fixture) TestAdmit_ConcurrentAdmittersCallNobodyTwice(t *testing.T) {
 	s.openRoom(50, 1)
 	s.visit(admission.Join, buyersUpTo(9)...)
-	call := admission.Call{
-		Numbers: []int64{1, 2, 3}, Life: aTurn, Rate: seckill.DefaultRate(),
-	}
+	call := admission.Call{Numbers: []int64{1, 2, 3}, Life: aTurn}
 	for range 2 {
 		state := must.Get(s.Admit(t.Context(), goods, call))(t)
 		require.EqualValues(t, []int64{3, 3}, []int64{state.Admitted, state.Called})
@@ -351,19 +355,19 @@ func (s fixture) TestAdmit_AgreesWithAdvance(t *testing.T) {
 		for _, key := range keysOf(goods).ofRoom() {
 			require.NoError(t, s.client.Del(t.Context(), key).Err())
 		}
-		units, limit := random.Int64N(12), 1+random.Int64N(3)
-		s.openRoom(units, limit)
-		first := int64(1000 * (seed + 1)) // of the buyers
-		for b := range random.Int64N(12) {
-			s.visit(admission.Join, first+b)
-		}
+		units, limit, joined := random.Int64N(12), 1+random.Int64N(3), random.Int64N(12)
 		rate := seckill.Rate{
 			PermitsPerSecond: 1 + float64(random.IntN(10)),
 			MaxBurstSeconds:  float64(random.IntN(4)),
 		}
+		s.openRoomAt(rate, units, limit)
+		first := int64(1000 * (seed + 1)) // of the buyers
+		for b := range joined {
+			s.visit(admission.Join, first+b)
+		}
 		before := must.Get(s.Room(t.Context(), goods))(t)
 		after := must.Get(s.Admit(t.Context(), goods, admission.Call{
-			Numbers: []int64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}, Life: aTurn, Rate: rate,
+			Numbers: []int64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}, Life: aTurn,
 		}))(t)
 		want := roommodel.Room{
 			Room: waitingroom.Room{
@@ -380,15 +384,14 @@ func (s fixture) TestAdmit_AgreesWithAdvance(t *testing.T) {
 // TestAdmit_CallsNobodyFasterThanTheRate checks the rate, whose permits do not accumulate beyond
 // the burst.
 func (s fixture) TestAdmit_CallsNobodyFasterThanTheRate(t *testing.T) {
-	s.openRoom(500, 1)
+	s.openRoomAt(seckill.Rate{PermitsPerSecond: 0.01, MaxBurstSeconds: 300}, 500, 1)
 	s.visit(admission.Join, buyersUpTo(100)...)
 	numbers := make([]int64, 100)
 	for i := range numbers {
 		numbers[i] = 1 + int64(i)
 	}
-	rate := seckill.Rate{PermitsPerSecond: 0.01, MaxBurstSeconds: 300}
 	state := must.Get(s.Admit(t.Context(), goods,
-		admission.Call{Numbers: numbers, Life: aTurn, Rate: rate}))(t)
+		admission.Call{Numbers: numbers, Life: aTurn}))(t)
 	require.EqualValues(t, 3, state.Admitted)
 }
 
@@ -701,7 +704,7 @@ func (s fixture) TestJoin_TicketBeforeTheStartKeepsItsPosition(t *testing.T) {
 	require.EqualValues(t, 1000, must.Get(s.Room(t.Context(), goods))(t).DrawSize)
 	require.NoError(t, s.SetSeed(t.Context(), goods, state.Lease, "seed"))
 	state = must.Get(s.Admit(t.Context(), goods, admission.Call{
-		Numbers: []int64{4, 5, 3}, Life: aTurn, Rate: seckill.DefaultRate(),
+		Numbers: []int64{4, 5, 3}, Life: aTurn,
 	}))(t)
 	require.EqualValues(t, []int64{1, 2}, []int64{state.Called, state.Admitted})
 	require.NotZero(t, s.visit(admission.Find, 5)[0].Until)

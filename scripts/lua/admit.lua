@@ -6,18 +6,20 @@
 --
 -- KEYS  1 sale   2 room   3 turns   4 done   5 gap   6 late   (see room)
 -- ARGV  1 lease ('' = read INFO)   2 last position that was called   3 life of an admission, ms
---       4 ms between two admissions   5 ms of permits that accumulate
---       6… the numbers at the following positions
+--       4… the numbers at the following positions
 -- Returns the state with details (see room).
 local sale, room, turns, done, gap, late = unpack(KEYS)
-local FIRST_ARG, LONG_MS, COUNTED_MS = 6, 5000, 1000
+local FIRST_ARG, LONG_MS, COUNTED_MS = 4, 5000, 1000
 -- A line is moved each 100 ms, with the permits of the time since then, and that call may be late.
 local LEAST_BURST_MS = 200
 local state = room_of(sale, room, ARGV[1])
 if not state.ready then return details_of(state, room, turns) end
-local now, life, interval = state.now, tonumber(ARGV[3]), tonumber(ARGV[4])
-local burst = math.max(tonumber(ARGV[5]), interval, LEAST_BURST_MS)
-local s = redis.call('HMGET', sale, 'status', 'end', 'limit')
+local now, life = state.now, tonumber(ARGV[3])
+local s = redis.call('HMGET', sale, 'status', 'end', 'limit', 'card')
+-- A caller may not know yet that the merchant has changed the rate.
+local rate = cjson.decode(s[4]).rate
+local interval = 1000 / rate.permitsPerSecond
+local burst = math.max(1000 * rate.maxBurstSeconds, interval, LEAST_BURST_MS)
 local r = redis.call('HMGET', room, 'paid', 'at', 'missed', 'calls')
 local early = now < tonumber(state.start)
 local selling = s[1] == 'exposed' and not early and now < tonumber(s[2])

@@ -16,7 +16,7 @@
 --         one was settled before it
 -- fence   no epoch up to this one may be loaded (see shut)
 -- version of MySQL's row, from which status, window, limit and card are (see update)
--- card    fields that no script reads, JSON    room    1 where the sale has a waiting room
+-- card    other fields, JSON; admit reads the rate    room    1 where the sale has a waiting room
 local GATE_OPEN, GATE_MISSING, GATE_SHUT, GATE_LEASE, GATE_EPOCH, GATE_BACKLOG = 0, 1, 2, 3, 4, 5
 local GATE_EXPIRED = 6
 local OPEN, SHUT, LOADED = '0', '2', '3' -- values of the field gate

@@ -257,7 +257,7 @@ func (a *Admitter) call(
 		return state, err
 	}
 	for {
-		c := Call{Admitted: state.Admitted, Life: a.Life, Rate: sale.Rate}
+		c := Call{Admitted: state.Admitted, Life: a.Life}
 		if draw != nil {
 			c.Numbers = nextNumbers(draw, sale.PerBuyerLimit, state)
 		}

@@ -789,9 +789,35 @@ func TestAdmitter_LineMovesWithoutMySQL(t *testing.T) {
 func TestAdmitter_LineWithoutBurstMovesAtItsRate(t *testing.T) {
 	const buyers = 1000
 	h := open(t, buyers, time.Second)
-	h.admitWith(h.store, h.redis, func(s *seckill.Sale) { s.Rate.MaxBurstSeconds = 0 }, func() {
+	h.change(func(s *seckill.Sale) { s.Rate.MaxBurstSeconds = 0 })
+	h.admit(time.Hour, func() {
 		h.joinAll(1, buyers)
 		h.eventually(func(s admission.State) bool { return s.Called == buyers })
+	})
+}
+
+// change changes the sale in Redis, as a merchant's change does.
+func (h *fixture) change(change func(*seckill.Sale)) {
+	h.t.Helper()
+	sale := must.Get(h.store.Sale(h.t.Context(), h.id))(h.t)
+	change(&sale)
+	sale.Version++
+	require.NoError(h.t, h.redis.UpdateSale(h.t.Context(), sale))
+}
+
+// TestAdmitter_LowerRateHoldsAtOnce checks an admitter whose list of sales is older than a lower
+// rate, which the merchant has been answered: it calls nobody at the former rate.
+func TestAdmitter_LowerRateHoldsAtOnce(t *testing.T) {
+	const buyers = 50
+	h := open(t, buyers, time.Second)
+	former := func(s *seckill.Sale) { s.Rate = seckill.DefaultRate() }
+	h.change(func(s *seckill.Sale) { s.Rate.PermitsPerSecond = 0.01 })
+	h.admitWith(h.store, h.redis, former, func() {
+		h.joinAll(1, buyers)
+		h.eventually(func(s admission.State) bool { return s.Called > 0 })
+		first := h.state().Calls
+		h.eventually(func(s admission.State) bool { return s.Calls > first+2 })
+		require.EqualValues(t, 1, h.state().Called)
 	})
 }
 

@@ -152,5 +152,4 @@ type Call struct {
 	Admitted int64   // last position that was called
 	Numbers  []int64 // at the following positions
 	Life     time.Duration
-	Rate     seckill.Rate
 }
