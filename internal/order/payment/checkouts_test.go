@@ -110,3 +110,45 @@ func TestPoller_AsksAboutAllDuePages(t *testing.T) {
 	f.asks(t, pollChunk)
 	require.Zero(t, f.kept)
 }
+
+// cancelledPage is an open page whose buyer cancels after a poller has read the order, and before
+// it claims the question. The cancellation finds the page due and can't hasten its question.
+type cancelledPage struct {
+	*fakePages
+
+	status order.Status
+	ended  bool
+}
+
+func (p *cancelledPage) OrdersByNumber(
+	ctx context.Context, goodsID int64, orderSns []string,
+) ([]order.Order, error) {
+	found, err := p.fakePages.OrdersByNumber(ctx, goodsID, orderSns)
+	found[0].Status = p.status
+	return found, err
+}
+
+func (p *cancelledPage) ClaimCheckout(
+	ctx context.Context, c Checkout, next time.Time,
+) (bool, error) {
+	p.status = order.Cancelled
+	return p.fakePages.ClaimCheckout(ctx, c, next)
+}
+
+func (p *cancelledPage) Ask(context.Context, Checkout) (Answer, error) {
+	return Answer{State: PageOpen}, nil
+}
+
+func (p *cancelledPage) End(context.Context, Checkout) error {
+	p.ended = true
+	return nil
+}
+
+// TestPoller_EndsThePageOfAnOrderCancelledBeforeTheClaim checks that the page does not take money
+// until the next question, which may be 10 minutes later.
+func TestPoller_EndsThePageOfAnOrderCancelledBeforeTheClaim(t *testing.T) {
+	due := &fakePages{due: map[string]bool{"1": true}}
+	p := &cancelledPage{fakePages: due, status: order.Created}
+	(&Poller{Store: p, Pages: p, Log: slog.New(slog.DiscardHandler)}).runOnce(t.Context())
+	require.True(t, p.ended)
+}

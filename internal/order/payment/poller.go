@@ -113,8 +113,10 @@ func (p *Poller) ask(ctx context.Context, o order.Order, c Checkout, now time.Ti
 		paid.GoodsID, paid.OrderSn = c.GoodsID, c.OrderSn // the provider may know no goods id
 		err = p.receive(ctx, paid, now)
 	case PageOpen:
-		if RefundReasonFor(o, now) == "" {
-			return nil
+		// A cancellation after the first read and before the claim could not hasten a question that
+		// was due.
+		if o, err = p.order(ctx, c); err != nil || RefundReasonFor(o, now) == "" {
+			return err
 		}
 		err = p.Pages.End(ctx, c)
 	case PageProcessing:
