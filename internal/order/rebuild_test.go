@@ -361,6 +361,8 @@ func TestRetirer_RemovesEndedSaleFromRedis(t *testing.T) {
 	require.NoError(t, retirer.RunOnce(t.Context()))
 	require.False(t, h.retired(sale.GoodsID), "the sale has not ended")
 	h.exec(`UPDATE sales SET end_at = ?`, time.Now().Add(-25*time.Hour).UnixMilli())
+	ended := must.Get(h.store.Sale(t.Context(), sale.GoodsID))(t)
+	require.NoError(t, h.redis.UpdateSale(t.Context(), ended))
 	require.NoError(t, retirer.RunOnce(t.Context()))
 	require.False(t, h.retired(sale.GoodsID), "an order may still be paid")
 	must.Get(h.Payments.Pay(t.Context(), buyer(7), sn))(t)

@@ -64,11 +64,11 @@ func (r *Retirer) RunOnce(ctx context.Context) error {
 }
 
 // retire marks a sale if nothing is in flight in Redis and every order is final in MySQL. A sale
-// that Redis lost is rebuilt first.
+// that Redis lost is rebuilt first. One whose end Redis does not have may still sell there.
 func (r *Retirer) retire(ctx context.Context, sale seckill.Sale, now time.Time) error {
 	v, err := r.Redis.View(ctx, sale.GoodsID)
 	idle := v.Gate == seckill.GateOpen && v.Pending == 0 && v.Outbox == 0
-	if err != nil || !idle || v.Epoch != sale.Epoch {
+	if err != nil || !idle || v.Epoch != sale.Epoch || !v.SameTerms(sale) {
 		return nil // a later round retires it
 	}
 	done, err := r.Store.Retire(ctx, sale.GoodsID, sale.Epoch, now.Add(-retireAfter), now)

@@ -58,11 +58,13 @@ func (s *retiringStore) RetiredBetween(
 type retiringRedis struct {
 	Redis
 	removed []int64
-	up      bool // no sale fails
+	up      bool      // no sale fails
+	endAt   time.Time // of every sale
 }
 
 func (r *retiringRedis) View(context.Context, int64) (seckill.View, error) {
-	return seckill.View{Sale: seckill.Sale{Epoch: 1}, Gate: seckill.GateOpen}, nil
+	sale := seckill.Sale{Epoch: 1, EndAt: r.endAt}
+	return seckill.View{Sale: sale, Gate: seckill.GateOpen}, nil
 }
 
 func (r *retiringRedis) Retire(_ context.Context, sale seckill.Sale) (bool, error) {
@@ -81,6 +83,16 @@ func TestRetirer_FailingSaleHoldsUpNoOther(t *testing.T) {
 	require.ErrorIs(t, retirer.RunOnce(t.Context()), errDown)
 	require.Equal(t, []int64{2}, store.retired)
 	require.Equal(t, []int64{2}, redis.removed)
+}
+
+// TestRetirer_WaitsUntilRedisHasTheEnd checks a sale whose merchant has just moved its end to the
+// day before yesterday. Redis lacks that and still sells. No worker brings a change of a retired
+// sale into Redis, and a repetition of the merchant's call would be answered without it.
+func TestRetirer_WaitsUntilRedisHasTheEnd(t *testing.T) {
+	store, redis := &retiringStore{}, &retiringRedis{up: true, endAt: time.Now().Add(time.Hour)}
+	retirer := Retirer{Store: store, Redis: redis, Log: slog.New(slog.DiscardHandler)}
+	require.NoError(t, retirer.RunOnce(t.Context()))
+	require.Empty(t, store.retired)
 }
 
 // TestRetirer_RemovesByTheDatabasesClock checks that a worker whose clock is an hour off removes
