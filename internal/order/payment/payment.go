@@ -127,5 +127,5 @@ func (r Refund) NextRefund(now time.Time) time.Time {
 }
 
 // InProgress reports whether an attempt may be in progress at now, or its result on its way to the
-// database.
-func (r Refund) InProgress(now time.Time) bool { return now.Before(r.TriedAt.Add(attemptTime)) }
+// database. If the last one is later than now by more, the database's clock was set back since.
+func (r Refund) InProgress(now time.Time) bool { return now.Sub(r.TriedAt).Abs() < attemptTime }
