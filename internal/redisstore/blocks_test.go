@@ -66,17 +66,17 @@ func (s fixture) TestReserve_OrdersShareBlocks(t *testing.T) {
 		require.WithinDuration(t, time.Now(), p.At, time.Minute)
 	}
 
-	// One order of the first block stays, and one of the second is released.
-	must.Get(s.Settle(t.Context(), goods, sns[1:blockSize]))(t)
-	require.Equal(t, []order.MoveResult{order.MoveApplied},
-		s.release(cancelOf(sns[blockSize], int64(100+blockSize), 1)))
+	// One order of the first block stays. One of the first and one of the second are released.
+	must.Get(s.Settle(t.Context(), goods, sns[1:blockSize-1]))(t)
+	require.Equal(t, []order.MoveResult{order.MoveApplied, order.MoveApplied}, s.release(
+		cancelOf(sns[blockSize-1], 100+blockSize-1, 1), cancelOf(sns[blockSize], 100+blockSize, 1)))
 	must.Get(s.Settle(t.Context(), goods, sns[blockSize:2*blockSize]))(t)
 	require.Equal(t, 2+1, s.blocks(), "the first with its count, and the third")
 	require.ElementsMatch(t, []string{sns[0], sns[2*blockSize], sns[2*blockSize+1]}, s.pendingSns())
 	for range 2 {
 		must.Get(s.Settle(t.Context(), goods, sns))(t)
 		require.Zero(t, s.blocks())
-		s.requireUnits(1, 0, int64(len(sns)-1))
+		s.requireUnits(2, 0, int64(len(sns)-2))
 	}
 }
 

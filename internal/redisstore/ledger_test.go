@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -18,11 +19,33 @@ import (
 func (s fixture) TestSettle_MovesPendingToSoldOnce(t *testing.T) {
 	s.load(onSale(10, 5))
 	s.reserve(reservationOf(1, 7, 3), reservationOf(2, 8, 2))
-	for range 2 {
-		must.Get(s.Settle(t.Context(), goods, []string{"sn1", "sn1", "unknown"}))(t)
+	for _, settled := range []int{1, 0} {
+		require.Equal(t, settled,
+			must.Get(s.Settle(t.Context(), goods, []string{"sn1", "sn1", "unknown"}))(t))
 	}
 	s.requireUnits(5, 2, 3)
 	require.Equal(t, []string{"sn2"}, s.pendingSns())
+}
+
+// TestSettle_BacklogBeginsAtTheNewestSettledOrder checks that a backlog is not older than its orders
+// while orders are written and newer ones are always pending.
+func (s fixture) TestSettle_BacklogBeginsAtTheNewestSettledOrder(t *testing.T) {
+	s.load(onSale(10, 1))
+	for n := range 4 {
+		s.reserve(reservationOf(n, int64(n), 1))
+		time.Sleep(2 * time.Millisecond) // the next order is newer
+	}
+	at := map[string]time.Time{}
+	for page, err := range s.PendingPages(t.Context(), goods, 10) {
+		require.NoError(t, err)
+		for _, p := range page {
+			at[p.OrderSn] = p.At
+		}
+	}
+	require.Equal(t, at["sn0"], s.view().PendingSince)
+	must.Get(s.Settle(t.Context(), goods, []string{"sn0", "sn2", "sn1"}))(t)
+	require.Equal(t, at["sn2"], s.view().PendingSince)
+	require.True(t, at["sn2"].After(at["sn1"]))
 }
 
 func cancelOf(sn string, buyer, quantity int64) order.StockMove {

@@ -69,8 +69,8 @@ func (m *saleModel) reserve(r reservation.Reservation, expired bool) reservation
 	return reservation.Verdict{Code: reservation.Taken, OrderSn: r.OrderSn}
 }
 
-func (m *saleModel) adopt(l reservation.OrderLine) int64 {
-	if o := m.orders[l.OrderSn]; o != nil {
+func (m *saleModel) adopt(l reservation.OrderLine, requeued bool) int64 {
+	if o := m.orders[l.OrderSn]; o != nil && (o.units > 0 || !requeued) {
 		return o.units
 	}
 	if held, _ := m.held(l.BuyerID); held+l.Quantity > m.limit || l.Quantity > m.avail {
@@ -138,7 +138,12 @@ func agree(t *testing.T, rt *rapid.T, s fixture) {
 			units := must.Get(s.Adopt(
 				t.Context(), goods, m.epoch, m.limit, []reservation.OrderLine{l},
 			))(rt)
-			require.Equal(rt, map[string]int64{l.OrderSn: m.adopt(l)}, units)
+			require.Equal(rt, map[string]int64{l.OrderSn: m.adopt(l, false)}, units)
+		},
+		"requeue": func(rt *rapid.T) {
+			l := line(rt).OrderLine
+			units := must.Get(s.Retake(t.Context(), goods, m.epoch, m.limit, l))(rt)
+			require.Equal(rt, m.adopt(l, true), units)
 		},
 		"settle": func(rt *rapid.T) {
 			l := line(rt)
