@@ -28,11 +28,15 @@ func (s fixture) TestSettle_MovesPendingToSoldOnce(t *testing.T) {
 }
 
 // TestSettle_BacklogBeginsAtTheNewestSettledOrder checks that a backlog is not older than its orders
-// while orders are written and newer ones are always pending.
+// while orders are written and newer ones are always pending. The first two are adopted.
 func (s fixture) TestSettle_BacklogBeginsAtTheNewestSettledOrder(t *testing.T) {
 	s.load(onSale(10, 1))
 	for n := range 4 {
-		s.reserve(reservationOf(n, int64(n), 1))
+		if r := reservationOf(n, int64(n), 1); n < 2 {
+			must.Get(s.Adopt(t.Context(), goods, 1, 1, []reservation.OrderLine{r.OrderLine}))(t)
+		} else {
+			s.reserve(r)
+		}
 		time.Sleep(2 * time.Millisecond) // the next order is newer
 	}
 	at := map[string]time.Time{}
@@ -277,6 +281,12 @@ func (s fixture) TestLoad_RejectsAnIncompleteStage(t *testing.T) {
 	})
 	require.NoError(t, err)
 	require.False(t, loaded, "emptied before the first page")
+	loaded, err = s.Load(t.Context(), sale, func(func([]order.Held, error) bool) {
+		require.NoError(t, s.stageOrders(t.Context(), stage, 2, orders))
+	})
+	require.NoError(t, err)
+	require.False(t, loaded, "a batch of another rebuild")
+	require.Zero(t, s.client.Exists(t.Context(), stage).Val())
 	for emptiedAt := 1; emptiedAt <= pages; emptiedAt++ {
 		loaded, err := s.Load(t.Context(), sale, func(yield func([]order.Held, error) bool) {
 			staged := 0

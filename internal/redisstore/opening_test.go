@@ -47,7 +47,7 @@ func (s fixture) TestOpenGate_OpensForATime(t *testing.T) {
 	refusesAll(seckill.GateExpired)
 	next := must.Get(s.Load(t.Context(), onSaleIn(2, 3, 2), pagesOf()))(t)
 	require.False(t, next, "no rebuild has shut this gate and waited for its orders")
-	require.True(t, s.openFor(1, -time.Hour, time.Hour))
+	require.True(t, s.openFor(1, -time.Hour, 2*time.Hour), "longer than the next epoch")
 	require.Equal(t, reservation.Taken, s.reserve(reservationOf(1, 7, 1))[0].Code)
 
 	require.True(t, s.openFor(1, -2*time.Hour, -time.Hour), "a worker that slept")
@@ -73,11 +73,20 @@ func (s fixture) TestOpenGate_ClockSetBackEndsIt(t *testing.T) {
 	require.True(t, s.openFor(1, time.Hour, 2*time.Hour), "opened an hour ahead of the clock now")
 	_, err := s.reserveIn(1, reservationOf(1, 7, 1))
 	require.Equal(t, seckill.GateExpired, gateOf(t, err).State)
-	require.True(t, s.openFor(1, -time.Minute, time.Hour))
-	require.Equal(t, reservation.Taken, s.reserve(reservationOf(1, 7, 1))[0].Code)
-	from := must.Get(s.client.HGet(t.Context(), keysOf(goods).sale(), "from").Int64())(t)
-	now := must.Get(s.Lease(t.Context(), goods))(t).Now
-	require.Greater(t, from, now.Add(-time.Minute).UnixMilli(), "each sale raises the time")
+	late := []reservation.OrderLine{reservationOf(2, 7, 1).OrderLine}
+	for i, take := range []func(){
+		func() {
+			require.Equal(t, reservation.Taken, s.reserve(reservationOf(1, 7, 1))[0].Code)
+		},
+		func() { must.Get(s.Adopt(t.Context(), goods, 1, 2, late))(t) },
+	} {
+		require.True(t, s.openFor(1, -time.Minute, time.Duration(i+1)*time.Hour))
+		take()
+		from := must.Get(s.client.HGet(t.Context(), keysOf(goods).sale(), "from").Int64())(t)
+		now := must.Get(s.Lease(t.Context(), goods))(t).Now
+		require.Greater(t, from, now.Add(-time.Minute).UnixMilli(),
+			"each order that takes units raises the time")
+	}
 }
 
 // TestRenewGates_RenewsTheSalesOfEachLease checks that every master renews the sales that MySQL has
