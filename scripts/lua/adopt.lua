@@ -27,12 +27,10 @@ local avail, pend, limit = tonumber(s[6]), tonumber(s[7]), tonumber(ARGV[3])
 local requeued = ARGV[4] == '1'
 local now = now_ms()
 local was_pending = pend
-local holdings, orders = holding_functions(), pending_functions()
-local promised = requeued and orders.promised(sale) or 0
+local holdings = holding_functions()
+local promised = requeued and pending_functions().promised(sale) or 0
 
 local function take(buyer, q, sn, entry)
-  local order = redis.call('HGET', pending, sn)
-  if order then return orders.units_of(order) end
   local holding = redis.call('HGET', buyers, buyer)
   local had = holdings.order_in(holding, sn)
   if had and (had > 0 or not requeued) then return had end
