@@ -42,6 +42,10 @@ func (s fixture) TestOpenGate_OpensForATime(t *testing.T) {
 	}
 	refusesAll(seckill.GateShut)
 	require.False(t, s.openFor(2, 0, time.Hour), "Redis has another epoch")
+	own := s.opts.Lease
+	s.opts.Lease = "another"
+	require.False(t, s.openFor(1, 0, time.Hour), "another master loaded the sale")
+	s.opts.Lease = own
 
 	require.True(t, s.openFor(1, -time.Hour, 0))
 	refusesAll(seckill.GateExpired)
