@@ -16,6 +16,7 @@ import (
 	"flashsale.dev/seckill/internal/testing/must"
 	"flashsale.dev/seckill/internal/testing/servers"
 	"flashsale.dev/seckill/internal/workers"
+	"flashsale.dev/seckill/scripts/lua"
 )
 
 const (
@@ -117,6 +118,12 @@ func TestSync_NewestKnownVersionRemains(t *testing.T) {
 	require.NoError(t, client.FlushAll(t.Context()).Err())
 	require.EqualValues(t, 50, asleep.burst(t, "1"))
 	require.EqualValues(t, 5, a.burst(t, "1"))
+	newest := versionIn(t, client)
+	restore := goredis.NewScript(lua.Source("ratelimit_restore"))
+	restored := must.Get(restore.Run(t.Context(), client, []string{versionKey, overridesKey},
+		newest-1).Bool())(t)
+	require.False(t, restored, "a node that saw the empty Redis before the newest were written")
+	require.Equal(t, newest, versionIn(t, client))
 	require.EqualValues(t, 5, asleep.burst(t, "1"))
 }
 
@@ -225,17 +232,19 @@ func TestSync_InvalidOverrideKeepsTheLastValidLimit(t *testing.T) {
 	require.Equal(t, rule, b.Params(r, "1", nil), "a removed override leaves nothing")
 }
 
-// TestSync_NodeSeenByAnAheadClockDoesNotCount sets Redis' clock back by an hour after one node has
-// ended, and by three seconds before another one syncs again.
-func TestSync_NodeSeenByAnAheadClockDoesNotCount(t *testing.T) {
+// TestSync_EndedNodesDoNotCount sets Redis' clock back by an hour after one node has
+// ended, and by three seconds before another one syncs again. A third one was killed.
+func TestSync_EndedNodesDoNotCount(t *testing.T) {
 	client := clientOf(t)
 	n := newNode(t, client, nil, nil)
 	now := must.Get(client.Time(t.Context()).Result())(t).Unix()
 	require.NoError(t, client.ZAdd(t.Context(), nodesKey,
+		goredis.Z{Score: float64(now - 6), Member: "killed"},
 		goredis.Z{Score: float64(now + 3600), Member: "ended"},
 		goredis.Z{Score: float64(now + 3), Member: "runs"}).Err())
 	require.NoError(t, n.sync.RunOnce(t.Context()))
 	require.Equal(t, 2, n.sync.Nodes())
+	require.Positive(t, client.TTL(t.Context(), nodesKey).Val(), "after the last node nothing is left")
 }
 
 // TestSync_EndsWellWithoutRedis checks that a program can stop while Redis is away: the node's
