@@ -223,7 +223,7 @@ func (s fixture) TestUpdateSale_OlderVersionChangesNothing(t *testing.T) {
 	closed, older := sale, sale
 	closed.Version, closed.Status = 11, seckill.Closed
 	older.Version, older.PerBuyerLimit = 10, 1
-	for _, sale := range []seckill.Sale{closed, older, closed} {
+	for _, sale := range []seckill.Sale{closed, older, older, closed} {
 		require.NoError(t, s.UpdateSale(t.Context(), sale))
 		v := s.view()
 		require.Equal(t, seckill.Closed, v.Status)
