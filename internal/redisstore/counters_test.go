@@ -16,12 +16,16 @@ import (
 func (s fixture) TestAddCounts_SumsAllNodes(t *testing.T) {
 	s.load(onSale(10, 5))
 	counted := map[int64]*stats.Counts{
-		goods:     {Orders: 30, Refusals: map[seckill.Reason]int64{seckill.SoldOut: 2}},
+		goods: {Orders: 30, Refusals: map[seckill.Reason]int64{
+			seckill.SoldOut: 2, seckill.BadPath: 1,
+		}},
 		goods + 1: {Orders: 5, Refusals: map[seckill.Reason]int64{seckill.SoldOut: 7}}, // no sale
 	}
 	for range 2 {
 		require.NoError(t, s.AddCounts(t.Context(), counted))
 	}
+	require.Positive(t, s.client.TTL(t.Context(), keysOf(goods).counters()).Val())
+	require.Positive(t, s.client.TTL(t.Context(), keysOf(goods).orderRates()).Val())
 	var p stats.Rates
 	require.Eventually(t, func() bool { // Rates reads only seconds that are over
 		var err error
@@ -29,7 +33,7 @@ func (s fixture) TestAddCounts_SumsAllNodes(t *testing.T) {
 		return err == nil && p.OrdersPerSecond > 0
 	}, time.Minute, 50*time.Millisecond)
 	require.InDelta(t, 6.0, p.OrdersPerSecond, 3.1, "the two calls may count in different seconds")
-	require.Equal(t, map[seckill.Reason]int64{seckill.SoldOut: 4}, p.Refusals)
+	require.Equal(t, map[seckill.Reason]int64{seckill.SoldOut: 4, seckill.BadPath: 2}, p.Refusals)
 	require.WithinDuration(t, time.Now(), p.Since, time.Minute)
 	p = must.Get(s.Rates(t.Context(), goods+1))(t)
 	require.Empty(t, p.Refusals)

@@ -252,6 +252,7 @@ func (s fixture) TestLoad_RejectsAnOlderVersionThanAChange(t *testing.T) {
 // during a rebuild that began later.
 func (s fixture) TestLoad_RejectsAnEpochBegunBeforeShut(t *testing.T) {
 	must.Get(s.Shut(t.Context(), goods, 1))(t)
+	must.Get(s.Shut(t.Context(), goods, 0))(t) // by a rebuild that slept
 	slow := onSale(10, 5)
 	require.False(t, must.Get(s.Load(t.Context(), slow, pagesOf()))(t))
 	_, err := s.View(t.Context(), goods)
