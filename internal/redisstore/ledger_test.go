@@ -153,15 +153,18 @@ func (s fixture) TestLoad_LoadsHoldingsAndRejectsOldEpochs(t *testing.T) {
 func (s fixture) TestAdopt_TakesOnceAndOnlyWhatIsLeft(t *testing.T) {
 	s.load(onSale(3, 2))
 	lines := []reservation.OrderLine{
+		{OrderSn: "none", BuyerID: "7"},
+		{OrderSn: "below", BuyerID: "8", Quantity: -1},
 		{OrderSn: "a", BuyerID: "7", Quantity: 2},
 		{OrderSn: "b", BuyerID: "7", Quantity: 1},
 		{OrderSn: "c", BuyerID: "8", Quantity: 2},
 	}
 	for range 2 {
-		require.Equal(t, map[string]int64{"a": 2, "b": 1, "c": 0},
+		require.Equal(t, map[string]int64{"none": 0, "below": 0, "a": 2, "b": 1, "c": 0},
 			must.Get(s.Adopt(t.Context(), goods, 1, 0, lines))(t))
 	}
 	s.requireUnits(0, 3, 0)
+	require.ElementsMatch(t, []string{"a", "b"}, s.pendingSns())
 }
 
 // TestAdopt_EndedOrderTakesNothing checks that a consumer that slept takes no units for an order

@@ -34,7 +34,7 @@ local function take(buyer, q, sn, entry)
   local holding = redis.call('HGET', buyers, buyer)
   local had = holdings.order_in(holding, sn)
   if had and (had > 0 or not requeued) then return had end
-  if not q or q > avail - promised or (limit > 0 and holdings.held_of(holding) + q > limit) then
+  if q == 0 or q > avail - promised or (limit > 0 and holdings.held_of(holding) + q > limit) then
     holdings.end_order(buyers, buyer, holding, sn, now)
     return 0
   end
@@ -46,7 +46,8 @@ end
 
 local answers = {}
 for a = FIRST_ARG, #ARGV, STRIDE do
-  answers[#answers + 1] = take(ARGV[a], quantity(ARGV[a + 1]), ARGV[a + 2], ARGV[a + 3])
+  local digits = string.match(ARGV[a + 1], '^[1-9]%d*$') -- tonumber also accepts 0x10, 1e3 and nan
+  answers[#answers + 1] = take(ARGV[a], tonumber(digits or 0), ARGV[a + 2], ARGV[a + 3])
 end
 if pend > was_pending then
   redis.call('HSET', sale, 'avail', avail, 'pend', pend)

@@ -61,14 +61,6 @@ local function gate_of(s, expected_lease)
   return GATE_OPEN, epoch
 end
 
--- quantity returns a decimal integer from 1 to 999,999,999, else nil (tonumber alone accepts 0x10,
--- 1e3 and nan).
-local function quantity(s)
-  if s == '1' then return 1 end
-  if #s <= 9 and string.find(s, '^[1-9]%d*$') then return tonumber(s) end
-  return nil
-end
-
 -- Redis runs the whole text of a script at each call, and each function of it costs about 500
 -- instructions then. The functions below are made only where a script needs them.
 
