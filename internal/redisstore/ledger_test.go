@@ -27,7 +27,7 @@ func (s fixture) TestSettle_MovesPendingToSoldOnce(t *testing.T) {
 	require.Equal(t, []string{"sn2"}, s.pendingSns())
 }
 
-// TestSettle_BacklogBeginsAtTheNewestSettledOrder checks that a backlog is not older than its orders
+// TestSettle_BacklogBeginsAtTheNewestSettledOrder checks that the age of a backlog does not grow
 // while orders are written and newer ones are always pending. The first two are adopted.
 func (s fixture) TestSettle_BacklogBeginsAtTheNewestSettledOrder(t *testing.T) {
 	s.load(onSale(10, 1))

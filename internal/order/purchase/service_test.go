@@ -48,12 +48,12 @@ func TestPlace_RepeatedPathIsConfirmedWithItsOrder(t *testing.T) {
 		reason    seckill.Reason
 		published int
 	}{
-		"pending":                  {repeated{pending: true}, "", 1},
-		"pending, queue down":      {repeated{pending: true, publish: order.ErrQueueDown}, "", 1},
-		"pending, not confirmed":   {repeated{pending: true, publish: failed}, seckill.Unavailable, 1},
-		"written":                  {repeated{written: true}, "", 0},
-		"neither":                  {repeated{}, seckill.Unavailable, 0},
-		"neither, MySQL is silent": {repeated{lookup: failed}, seckill.Unavailable, 0},
+		"pending":             {repeated{pending: true}, "", 1},
+		"pending, queue down": {repeated{pending: true, publish: order.ErrQueueDown}, "", 1},
+		"pending, no confirm": {repeated{pending: true, publish: failed}, seckill.Unavailable, 1},
+		"written":             {repeated{written: true}, "", 0},
+		"neither":             {repeated{}, seckill.Unavailable, 0},
+		"no answer of MySQL":  {repeated{lookup: failed}, seckill.Unavailable, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := c.repeated

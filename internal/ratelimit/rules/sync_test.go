@@ -244,7 +244,7 @@ func TestSync_EndedNodesDoNotCount(t *testing.T) {
 		goredis.Z{Score: float64(now + 3), Member: "runs"}).Err())
 	require.NoError(t, n.sync.RunOnce(t.Context()))
 	require.Equal(t, 2, n.sync.Nodes())
-	require.Positive(t, client.TTL(t.Context(), nodesKey).Val(), "after the last node nothing is left")
+	require.Positive(t, client.TTL(t.Context(), nodesKey).Val(), "nothing is left of the last node")
 }
 
 // TestSync_EndsWellWithoutRedis checks that a program can stop while Redis is away: the node's
