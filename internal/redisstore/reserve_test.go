@@ -152,6 +152,8 @@ func (s fixture) TestReserve_BoundsTheHolding(t *testing.T) {
 	require.Equal(t, reservation.OverLimit, verdicts[0].Code)
 	require.Empty(t, verdicts[0].OrderSns)
 	require.Equal(t, reservation.Taken, verdicts[1].Code)
+	require.Equal(t, "1 sn2:1",
+		s.client.HGet(t.Context(), keysOf(goods).buyers(), "8").Val())
 }
 
 // TestReserve_UsesRedisClock checks that a sale starts and ends by Redis' clock.

@@ -90,7 +90,7 @@ local function holding_functions()
     if had then
       held, orders = held - had, string.sub(orders, 1, from - 1) .. string.sub(orders, to + 1)
     end
-    return held + (tonumber(value) or 0) .. orders .. ' ' .. sn .. ':' .. value
+    return held + value .. orders .. ' ' .. sn .. ':' .. value
   end
 
   -- path_end_of returns the second at which the path of an order number ends, or the one after. The
