@@ -43,10 +43,7 @@ func BenchmarkRedisMemory(b *testing.B) {
 			must.Get(s.Reserve(b.Context(), s.goodsID, 1, newBuyers(b, reservation.MaxBatch)))(b)
 		}
 		peak := s.usedMB(b) - empty
-		require.NoError(b, s.Confirmed(b.Context(), 1, outbox...))
-		for batch := range slices.Chunk(sns, 500) {
-			must.Get(s.Settle(b.Context(), s.goodsID, batch))(b)
-		}
+		s.written(b, outbox, sns)
 		after := s.usedMB(b) - empty
 		b.ReportMetric(peak, "MB-peak")
 		results.note("Redis: 1,000,000 buyers, 100,000 units, nothing written yet",
@@ -68,6 +65,15 @@ func (s saleStore) sell(b *testing.B, units int) (outbox, sns []string) {
 		}
 	}
 	return outbox, sns
+}
+
+// written does to Redis what API and consumer do once these orders are in MySQL.
+func (s saleStore) written(b *testing.B, outbox, sns []string) {
+	b.Helper()
+	require.NoError(b, s.Confirmed(b.Context(), s.goodsID, outbox...))
+	for batch := range slices.Chunk(sns, 500) {
+		must.Get(s.Settle(b.Context(), s.goodsID, batch))(b)
+	}
 }
 
 // usedMB is the memory that Redis uses for its data.

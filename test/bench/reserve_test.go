@@ -51,6 +51,39 @@ func BenchmarkReserve(b *testing.B) {
 	}
 }
 
+// BenchmarkReserveLater measures the reserve script in a sale of which a million paths were used and
+// their orders written. It stands beside a new sale, and beside the bare commands with as many
+// buyers: Redis itself is slower in a large hash.
+func BenchmarkReserveLater(b *testing.B) {
+	client, cpu := newRedis(b)
+	old, bare, last := newSaleStore(b, client, 1, seckill.MaxStock), bareStore{client, 2, bareScript},
+		int64(2)
+	outbox, sns := old.sell(b, millionBuyers)
+	old.written(b, outbox, sns)
+	for range millionBuyers / reservation.MaxBatch {
+		require.NoError(b, bare.take(b.Context(), newBuyers(b, reservation.MaxBatch)))
+	}
+	k := bare.key()
+	require.NoError(b, client.Unlink(b.Context(), k+":pending", k+":outbox").Err())
+	for _, size := range []int{1, 16, 256} {
+		b.Run(fmt.Sprint(size), func(b *testing.B) {
+			measure := func(reserve func(context.Context, group) error) measurement {
+				return calls(b, size, newBuyers, reserve, cpu)
+			}
+			compare(b, fmt.Sprintf("reserve after a million used paths, groups of %d", size),
+				"reservations",
+				contender{"ours", func() measurement { return measure(old.reserve) }},
+				contender{"a new sale", func() measurement {
+					last++
+					return measure(newSaleStore(b, client, last, seckill.MaxStock).reserve)
+				}},
+				contender{"five bare commands after as many", func() measurement {
+					return measure(bare.take)
+				}})
+		})
+	}
+}
+
 type group = []reservation.Reservation
 
 // calls lets the callers make calls, each for a group.
@@ -171,6 +204,8 @@ redis.call('HSET', KEYS[2], unpack(ARGV, 3, 2 + 2 * n))
 redis.call('HSET', KEYS[3], unpack(ARGV, 3 + 2 * n))
 return redis.call('XADD', KEYS[4], '*', 'b', ARGV[2])`)
 
+func (s bareStore) key() string { return fmt.Sprintf("sk:{%d}", s.goodsID) }
+
 func (s bareStore) take(ctx context.Context, group group) error {
 	_, err := s.takeGroup(ctx, group)
 	return err
@@ -178,7 +213,7 @@ func (s bareStore) take(ctx context.Context, group group) error {
 
 // takeGroup returns the outbox entry's body: a line of tab-separated fields an order.
 func (s bareStore) takeGroup(ctx context.Context, group group) (body []byte, err error) {
-	key, now := fmt.Sprintf("sk:{%d}", s.goodsID), strconv.FormatInt(time.Now().UnixMilli(), 10)
+	key, now := s.key(), strconv.FormatInt(time.Now().UnixMilli(), 10)
 	args := make([]any, 2+4*len(group))
 	buyers, pending := args[2:2+2*len(group)], args[2+2*len(group):]
 	for i, r := range group {
