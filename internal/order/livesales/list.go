@@ -52,7 +52,6 @@ type List struct {
 	stale   bool           // a rest has begun or ended since served was made
 	lines   []seckill.Sale // with a line that buyers may join
 	asked   map[int64]bool // the goods ids of the last EndedRests
-	lacks   bool           // one of them is not in the list
 	version int64
 	turn    int       // the index of the next sale to check
 	readAt  time.Time // when the refresh began that read the rows
@@ -111,7 +110,7 @@ func (l *List) runRefreshing(ctx context.Context) error {
 func (l *List) lacksAsked() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.lacks
+	return len(l.askedSales()) < len(l.asked)
 }
 
 // Refresh reads the list if it has changed, and each FullInterval in any case. It includes sales
@@ -213,18 +212,15 @@ func (l *List) endRests(ctx context.Context) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.asked, l.lacks = asked, false
+	l.asked = asked
 	if len(asked) == 0 {
 		return
 	}
-	found := 0
 	for _, s := range l.sales {
 		if asked[s.GoodsID] {
 			l.endRest(s)
-			found++
 		}
 	}
-	l.lacks = found < len(asked)
 }
 
 // Asked reports whether a process asked in the last seconds to serve a sale.
@@ -238,6 +234,11 @@ func (l *List) Asked(goodsID int64) bool {
 func (l *List) AskedSales() []seckill.Sale {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	return l.askedSales()
+}
+
+// askedSales is AskedSales for a caller that holds the lock.
+func (l *List) askedSales() []seckill.Sale {
 	if len(l.asked) == 0 {
 		return nil
 	}
