@@ -31,7 +31,7 @@ var ErrExternal = errors.New("an external server is left alone")
 // port.
 var errPortTaken = errors.New("port taken")
 
-var portTaken = regexp.MustCompile(`(?i)address already in use|eaddrinuse`)
+var portTaken = regexp.MustCompile(`(?i)address already in use|eaddrinuse|dist_port_already_used`)
 
 // Server is the common part of all servers' handles.
 type Server struct {
