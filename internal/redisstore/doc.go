@@ -15,7 +15,7 @@
 //	sk:{42}:pace       hash    second -> orders reserved
 //	sk:{42}:waited     string  written before a WAIT, so that WAIT covers earlier writes
 //	sk:{42}:rebuild    string  the lock of its rebuild, while it is held
-//	sk:{42}:stage:<n>  hash    buyers being loaded for epoch n, and how many batches of orders
+//	sk:{42}:stage:<id> hash    buyers that one load stages, and how many batches of orders
 //	sk:{42}:room       hash    the waiting room: last number, watermark, draw (see room.lua)
 //	sk:{42}:room:<n>   hash    buyer -> number, in one of 16,384 buckets
 //	sk:{42}:turns      zset    admissions that are not used, by their end

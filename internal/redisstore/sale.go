@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/redis/go-redis/v9"
 
 	"flashsale.dev/seckill/internal/order"
@@ -160,9 +161,10 @@ func (s *Store) Load(
 	ctx context.Context, sale seckill.Sale, pages iter.Seq2[[]order.Held, error],
 ) (bool, error) {
 	k := keysOf(sale.GoodsID)
-	staged, err := s.stageAll(ctx, k.stage(sale.Epoch), pages)
+	stage := k.stage(uuid.NewString())
+	staged, err := s.stageAll(ctx, stage, pages)
 	if err != nil { // each repeated rebuild would leave a copy of all holdings
-		_ = s.client.Unlink(context.WithoutCancel(ctx), k.stage(sale.Epoch)).Err()
+		_ = s.client.Unlink(context.WithoutCancel(ctx), stage).Err()
 	}
 	if errors.Is(err, errNotStaged) {
 		return false, nil
@@ -175,9 +177,8 @@ func (s *Store) Load(
 		return false, fmt.Errorf("encode a sale: %w", err)
 	}
 	loaded, err := s.load.Run(ctx, s.client,
-		[]string{
-			k.sale(), k.stage(sale.Epoch), k.buyers(), k.pending(), k.moves(), k.blocks(),
-		}, s.opts.Lease, sale.Epoch, string(sale.Status), sale.StartAt.UnixMilli(),
+		[]string{k.sale(), stage, k.buyers(), k.pending(), k.moves(), k.blocks()},
+		s.opts.Lease, sale.Epoch, string(sale.Status), sale.StartAt.UnixMilli(),
 		sale.EndAt.UnixMilli(), sale.PerBuyerLimit, sale.Total, sale.Stock, sale.Total-sale.Stock, text,
 		staged, sale.Version, !s.opts.FailsOver, sale.Admission == seckill.ByWaitingRoom).Int()
 	if err != nil {

@@ -73,9 +73,10 @@ func (k keys) moves() string   { return string(k) + ":moves" }
 // storedPath is the key of a reservation's StoredPath.
 func (k keys) storedPath(path string) string { return string(k) + ":p:" + path }
 
-func (k keys) stage(epoch int64) string {
-	return string(k) + ":stage:" + strconv.FormatInt(epoch, 10)
-}
+// stage is the key of one load. Two loads of an epoch have two: MySQL may have lost the epoch of
+// the first in a failover.
+func (k keys) stage(load string) string { return string(k) + ":stage:" + load }
+
 func (k keys) counters() string          { return string(k) + ":tally" }
 func (k keys) orderRates() string        { return string(k) + ":pace" }
 func (k keys) replicationMarker() string { return string(k) + ":waited" }

@@ -1,6 +1,6 @@
--- stage: adds one batch of orders to the holdings of an epoch that is being loaded (see load). A
--- repeated batch changes nothing. A batch is refused unless all before it are there: Redis may have
--- been emptied, or failed over, since.
+-- stage: adds one batch of orders to the holdings that one load stages (see load). A repeated batch
+-- changes nothing. A batch is refused unless all before it are there: Redis may have been emptied,
+-- or failed over, since.
 --
 -- KEYS  1 staged buyers (hash: buyer -> holding; and BATCHES, both see gate)
 -- ARGV  1 the batch's number, from 1   2 life of the key, s   3 lease ('' = read INFO)
@@ -8,8 +8,6 @@
 -- Returns 1 staged, 0 refused.
 local staged, batch = KEYS[1], tonumber(ARGV[1])
 local FIRST_ARG, STRIDE = 4, 3
--- The key of an epoch that MySQL has lost in a failover may be left, with other orders.
-if batch == 1 then redis.call('UNLINK', staged) end
 local has, lease = string.match(redis.call('HGET', staged, BATCHES) or '0 ', '^(%d+) (.*)$')
 has = tonumber(has)
 if has >= batch then return 1 end
