@@ -18,6 +18,7 @@ import (
 	"flashsale.dev/seckill/internal/order/reconcile"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/reservation"
+	"flashsale.dev/seckill/internal/seckill/salechange"
 	"flashsale.dev/seckill/internal/sqlstore"
 	"flashsale.dev/seckill/internal/testing/must"
 )
@@ -358,6 +359,52 @@ func TestRequeue_BringsARetiredSaleBack(t *testing.T) {
 	h.settles(goods, 5, 0)
 	must.Get(h.DeadLetters.Requeue(t.Context(), operator, h.deadLetters()[0].ID))(t)
 	h.becomes(7, l.OrderSn, order.Created)
+}
+
+// asleepRetirer is the Redis of a retirer that sleeps after it has viewed a sale, once.
+type asleepRetirer struct {
+	rebuild.Redis
+	meanwhile func()
+}
+
+func (r *asleepRetirer) View(ctx context.Context, goodsID int64) (seckill.View, error) {
+	v, err := r.Redis.View(ctx, goodsID)
+	if meanwhile := r.meanwhile; meanwhile != nil {
+		r.meanwhile = nil
+		meanwhile()
+	}
+	return v, err
+}
+
+// TestRetirer_AsleepRetiresNoSaleThatSells checks a sale whose end its merchant moves into the
+// future and back while the retirer sleeps. Redis is away the second time and sells on. No worker
+// would bring the end of a retired sale there, and a close would be answered.
+func TestRetirer_AsleepRetiresNoSaleThatSells(t *testing.T) {
+	h := newFixture(t)
+	goods := h.exposeSale(5, 1).GoodsID
+	change := func(c salechange.Change) error {
+		_, err := h.Sales.Change(t.Context(), operator, goods, c, salechange.IdempotencyKey{})
+		return err
+	}
+	now := time.Now()
+	over := salechange.Change{EndAt: new(now.Add(-48 * time.Hour))}
+	require.NoError(t, change(salechange.Change{
+		StartAt: new(now.Add(-72 * time.Hour)), EndAt: over.EndAt,
+	}))
+	asleep := &asleepRetirer{h.redis, func() {
+		require.NoError(t, change(salechange.Change{EndAt: new(now.Add(time.Hour))}))
+		h.mini.SetError("LOADING Redis is loading the dataset in memory")
+		require.Equal(t, seckill.Unavailable, seckill.ReasonOf(change(over)))
+		h.mini.SetError("")
+	}}
+	retirer := rebuild.Retirer{Store: h.store, Redis: asleep, Log: h.parts.Log}
+	for range 2 {
+		require.NoError(t, retirer.RunOnce(t.Context()))
+		require.False(t, h.retired(goods))
+	}
+	require.NoError(t, change(over))
+	require.NoError(t, retirer.RunOnce(t.Context()))
+	require.True(t, h.retired(goods))
 }
 
 // deadRedis loses its connections as soon as it settles an order.

@@ -9,7 +9,6 @@ import (
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/order/orderwriter"
 	"flashsale.dev/seckill/internal/order/rebuild"
-	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/reservation"
 	"flashsale.dev/seckill/internal/testing/must"
 )
@@ -133,11 +132,8 @@ func (h fixture) TestRetire_WaitsForParkedOrders(t *testing.T) {
 	now := h.beginEpoch(sale.GoodsID)
 	after := now.EndAt.Add(48 * time.Hour)
 	require.Len(t, h.write(parking(sale.GoodsID, late)).Parked, 1)
-	retire := func(s seckill.Sale) bool {
-		return must.Get(h.Retire(t.Context(), s.GoodsID, s.Epoch, after, after))(t)
-	}
-	require.False(t, retire(now))
+	require.False(t, h.retire(sale.GoodsID, after))
 	move := h.writeFailed(sale.GoodsID, late, order.FailedLost).Moves[0]
 	require.NoError(t, h.MarkReleased(t.Context(), sale.GoodsID, []string{move.ID}, after))
-	require.True(t, retire(now))
+	require.True(t, h.retire(sale.GoodsID, after))
 }

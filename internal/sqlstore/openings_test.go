@@ -50,7 +50,7 @@ func (h fixture) TestOpenOn_LeavesOutRetiredSales(t *testing.T) {
 	sale := h.exposed(10, 5)
 	require.NoError(t, h.RecordOpening(t.Context(), sale.GoodsID, 1, sale.Epoch, "one"))
 	after := sale.EndAt.Add(48 * time.Hour)
-	require.True(t, must.Get(h.Retire(t.Context(), sale.GoodsID, sale.Epoch, after, after))(t))
+	require.True(t, h.retire(sale.GoodsID, after))
 	require.Len(t, must.Get(h.OpenOn(t.Context(), "one", after.Add(-time.Minute)))(t), 1)
 	require.Empty(t, must.Get(h.OpenOn(t.Context(), "one", after))(t))
 }

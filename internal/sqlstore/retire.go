@@ -33,13 +33,16 @@ func (s *Store) RetiredBetween(
 }
 
 // Retire marks a sale that ended or was closed before a moment as over for good. It reports false
-// for another epoch, and while an order may still be paid, is parked, or units are on their way
-// back. It also reports false if the sale is on sale again.
+// while an order may still be paid, is parked, or units are on their way back. It also reports
+// false for another epoch or version than the given one: Redis may sell in a period that the caller
+// has not compared.
 func (s *Store) Retire(
-	ctx context.Context, goodsID, epoch int64, overBefore, now time.Time,
+	ctx context.Context, sale seckill.Sale, overBefore, now time.Time,
 ) (bool, error) {
-	return inSaleTx(ctx, s, "retire a sale", goodsID, func(tx *gorm.DB, row saleRow) (bool, error) {
-		if row.Epoch != epoch || !isOver(row, overBefore.UnixMilli()) {
+	const op = "retire a sale"
+	return inSaleTx(ctx, s, op, sale.GoodsID, func(tx *gorm.DB, row saleRow) (bool, error) {
+		if row.Epoch != sale.Epoch || row.Version != sale.Version ||
+			!isOver(row, overBefore.UnixMilli()) {
 			return false, nil
 		}
 		// Each of these may still move units of the sale in Redis.
@@ -48,7 +51,8 @@ func (s *Store) Retire(
 			+ (SELECT COUNT(*) FROM late_orders WHERE goods_id = ?)
 			+ (SELECT COUNT(*) FROM stock_moves WHERE goods_id = ? AND given_at IS NULL)
 			+ (SELECT COUNT(*) FROM stock_cuts WHERE goods_id = ? AND state = ?) AS waiting`,
-			goodsID, order.Created, goodsID, goodsID, goodsID, inventory.CutOpen).Scan(&waiting).Error
+			row.GoodsID, order.Created, row.GoodsID, row.GoodsID, row.GoodsID, inventory.CutOpen).
+			Scan(&waiting).Error
 		if err != nil || waiting > 0 {
 			return false, err
 		}

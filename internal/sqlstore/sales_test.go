@@ -108,7 +108,7 @@ func (h fixture) TestLiveGoods_ListsExposedAndClosedSales(t *testing.T) {
 	for _, sale := range []seckill.Sale{closed, retired} {
 		must.Get(h.CloseSale(t.Context(), sale.GoodsID, today))(t)
 	}
-	require.True(t, must.Get(h.Retire(t.Context(), retired.GoodsID, 1, tomorrow, tomorrow))(t))
+	require.True(t, h.retire(retired.GoodsID, tomorrow))
 	require.ElementsMatch(t, []int64{on.GoodsID, closed.GoodsID},
 		goodsIDs(must.Get(h.LiveGoods(t.Context()))(t)))
 }
@@ -158,7 +158,7 @@ func (h fixture) TestLiveVersion_DiffersForAnotherSale(t *testing.T) {
 	leaves := h.exposed(10, 1)
 	before := version()
 	must.Get(h.CloseSale(t.Context(), leaves.GoodsID, today))(t)
-	require.True(t, must.Get(h.Retire(t.Context(), leaves.GoodsID, 1, tomorrow, tomorrow))(t))
+	require.True(t, h.retire(leaves.GoodsID, tomorrow))
 	enters := h.exposed(10, 1)
 	require.Equal(t, []int64{leaves.Version, leaves.Epoch}, []int64{enters.Version, enters.Epoch})
 	require.NotEqual(t, before, version())
@@ -296,29 +296,40 @@ func (h fixture) TestBarrierReached_FindsOnlyItsOwn(t *testing.T) {
 	require.False(t, reached(42, 3, 8), "the barrier belongs to another rebuild")
 }
 
+// retire retires a sale as it is now, at the moment before which it must be over.
+func (h fixture) retire(goodsID int64, overBefore time.Time) bool {
+	h.t.Helper()
+	return must.Get(h.Retire(h.t.Context(), h.sale(goodsID), overBefore, overBefore))(h.t)
+}
+
 // TestRetire_WaitsUntilEverythingIsFinal checks that a sale is not retired while it sells, has an
 // unpaid order, has an unreleased move or has an open cut.
 func (h fixture) TestRetire_WaitsUntilEverythingIsFinal(t *testing.T) {
 	ctx, sale := t.Context(), h.exposed(10, 5)
 	later := today.Add(48 * time.Hour)
-	retire := func(epoch int64, overBefore time.Time) bool {
-		return must.Get(h.Retire(ctx, sale.GoodsID, epoch, overBefore, later))(t)
-	}
+	retire := func(overBefore time.Time) bool { return h.retire(sale.GoodsID, overBefore) }
 	paid, unpaid := h.writeOrder(sale, 1), h.writeOrder(sale, 2)
 	must.Get(h.Pay(sale.GoodsID, paid, today))(t)
-	require.False(t, retire(1, later), "an order is unpaid")
+	require.False(t, retire(later), "an order is unpaid")
 	move := must.Get(h.CancelOne(sale.GoodsID, unpaid, today))(t).Move
-	require.False(t, retire(1, later), "a stock move is not released")
+	require.False(t, retire(later), "a stock move is not released")
 	require.NoError(t, h.MarkReleased(ctx, sale.GoodsID, []string{move.ID}, today))
 	cut := h.mustChange(sale.GoodsID, salechange.Change{StockDelta: -1}).Cut
-	require.False(t, retire(1, later), "a cut is open")
+	require.False(t, retire(later), "a cut is open")
 	h.endCut(*cut, order.CutTooLarge, inventory.CutUndone, 10)
-	require.False(t, retire(1, today), "the sale has not ended")
-	require.False(t, retire(2, later), "the sale has another epoch")
+	require.False(t, retire(today), "the sale has not ended")
+	for name, differ := range map[string]func(*seckill.Sale){
+		"epoch":   func(s *seckill.Sale) { s.Epoch++ },
+		"version": func(s *seckill.Sale) { s.Version-- },
+	} {
+		other := h.sale(sale.GoodsID)
+		differ(&other)
+		require.False(t, must.Get(h.Retire(ctx, other, later, later))(t), name)
+	}
 	require.Len(t, must.Get(h.OverBefore(ctx, later, 0, 10))(t), 1)
 	must.Get(h.CloseSale(ctx, sale.GoodsID, later))(t)
-	require.False(t, retire(1, later.Add(-time.Millisecond)), "the sale was not closed yet")
-	require.True(t, retire(1, later))
+	require.False(t, retire(later.Add(-time.Millisecond)), "the sale was not closed yet")
+	require.True(t, retire(later))
 
 	require.Empty(t, must.Get(h.OverBefore(ctx, later, 0, 10))(t))
 	require.Empty(t, must.Get(h.LiveGoods(ctx))(t))
@@ -347,7 +358,7 @@ func (h fixture) TestRetire_AnyChangeUndoesIt(t *testing.T) {
 	} {
 		sale := h.exposed(10, 5)
 		failed, _ = h.writeFailedOrder(sale, 9, 1)
-		require.True(t, must.Get(h.Retire(ctx, sale.GoodsID, 1, later, later))(t))
+		require.True(t, h.retire(sale.GoodsID, later))
 		change(sale)
 		require.False(t, h.sale(sale.GoodsID).Retired, name)
 	}

@@ -71,7 +71,7 @@ func (r *Retirer) retire(ctx context.Context, sale seckill.Sale, now time.Time) 
 	if err != nil || !idle || v.Epoch != sale.Epoch || !v.SameTerms(sale) {
 		return nil // a later round retires it
 	}
-	done, err := r.Store.Retire(ctx, sale.GoodsID, sale.Epoch, now.Add(-retireAfter), now)
+	done, err := r.Store.Retire(ctx, sale, now.Add(-retireAfter), now)
 	if done {
 		r.Log.InfoContext(ctx, "sale retired, it is removed from Redis later", "goods_id",
 			sale.GoodsID)

@@ -37,12 +37,12 @@ func (s *retiringStore) OverBefore(
 }
 
 func (s *retiringStore) Retire(
-	_ context.Context, goodsID, _ int64, _, _ time.Time,
+	_ context.Context, sale seckill.Sale, _, _ time.Time,
 ) (bool, error) {
-	if goodsID == 1 {
+	if sale.GoodsID == 1 {
 		return false, errDown
 	}
-	s.retired = append(s.retired, goodsID)
+	s.retired = append(s.retired, sale.GoodsID)
 	return true, nil
 }
 

@@ -63,8 +63,8 @@ type Store interface {
 	RetiredBetween(
 		ctx context.Context, from, to time.Time, above int64, limit int,
 	) ([]seckill.Sale, error)
-	// Retire marks a sale as over for good; false if it is not.
-	Retire(ctx context.Context, goodsID, epoch int64, overBefore, now time.Time) (bool, error)
+	// Retire marks a sale as over for good; false if it is not, or has changed since it was read.
+	Retire(ctx context.Context, sale seckill.Sale, overBefore, now time.Time) (bool, error)
 }
 
 // Token is a fencing token of a rebuild. Once it is taken, no epoch begins under an older one.
