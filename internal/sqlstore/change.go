@@ -39,8 +39,9 @@ func (s *Store) CreateSale(
 
 // Change changes a sale and writes its audit entry in one transaction. For an exposed sale that
 // gets more units it also writes the stock move that adds them in Redis. A cut of an exposed sale
-// changes nothing yet: it becomes a row of stock_cuts. A repeated idempotency key changes nothing
-// and returns the first answer, or the cut that is still open.
+// changes nothing yet: it becomes a row of stock_cuts. A change of fields is Unavailable while an
+// open cut has fields. A repeated idempotency key changes nothing and returns the first answer, or
+// the cut that is still open.
 func (s *Store) Change(
 	ctx context.Context, goodsID int64, c salechange.Change, once salechange.IdempotencyKey,
 	now time.Time,
@@ -50,6 +51,9 @@ func (s *Store) Change(
 		// Refuse an invalid change before the write to the row of a retired sale.
 		after, err := c.Apply(sale.sale())
 		if err != nil {
+			return err
+		}
+		if err := waitForCuts(tx, goodsID, c); err != nil {
 			return err
 		}
 		if err := unretire(tx, &sale); err != nil {

@@ -129,6 +129,25 @@ func (h fixture) TestEndCut_AppliesOnceRedisReleasedTheUnits(t *testing.T) {
 	h.requireUnreleased(sale.GoodsID, 0, time.Time{})
 }
 
+// TestChange_WaitsForACutWithFields checks that no change of fields is answered while the fields of
+// an open cut would replace them later. Cuts and raises of the stock do not wait, nor does any
+// change for a cut of the stock alone.
+func (h fixture) TestChange_WaitsForACutWithFields(t *testing.T) {
+	sale := h.exposed(10, 5)
+	end := func(hours time.Duration) *time.Time { return new(today.Add(hours * time.Hour)) }
+	stockOnly := h.mustChange(sale.GoodsID, salechange.Change{StockDelta: -1}).Cut
+	cut := h.mustChange(sale.GoodsID, salechange.Change{StockDelta: -2, EndAt: end(3)}).Cut
+	for _, c := range []salechange.Change{{EndAt: end(2)}, {StockDelta: -1, EndAt: end(2)}} {
+		_, err := h.Change(t.Context(), sale.GoodsID, c, noKey, today)
+		require.Equal(t, seckill.Unavailable, seckill.ReasonOf(err), "%v", err)
+	}
+	h.mustChange(sale.GoodsID, salechange.Change{StockDelta: 4})
+	h.endCut(*cut, order.MoveApplied, inventory.CutDone, 12)
+	h.mustChange(sale.GoodsID, salechange.Change{EndAt: end(2)})
+	_, after := h.endCut(*stockOnly, order.MoveApplied, inventory.CutDone, 11)
+	require.Equal(t, *end(2), after.EndAt)
+}
+
 // TestEndCut_RefusalUndoesTheCut checks that a refusal by Redis undoes the cut for good. The same
 // request then begins another cut.
 func (h fixture) TestEndCut_RefusalUndoesTheCut(t *testing.T) {

@@ -3,6 +3,7 @@ package sqlstore
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"gorm.io/gorm"
@@ -61,6 +62,20 @@ func beginCut(
 		return nil, err
 	}
 	return new(row.cut()), saveAnswer(tx, once, sale, row.ID, now)
+}
+
+// waitForCuts refuses a change of fields while an open cut has fields too. These would replace the
+// fields of the later change, which was answered. The caller holds the goods row's lock.
+func waitForCuts(tx *gorm.DB, goodsID int64, c salechange.Change) error {
+	if !c.HasFields() {
+		return nil
+	}
+	var open []cutRow
+	err := tx.Where("goods_id = ? AND state = ?", goodsID, inventory.CutOpen).Find(&open).Error
+	if slices.ContainsFunc(open, func(r cutRow) bool { return r.Wanted.HasFields() }) {
+		err = seckill.NewUnavailable("an earlier change of the sale is not finished yet", nil)
+	}
+	return err
 }
 
 // EndCut finishes a cut with Redis' result in the cut's epoch. Applied: the change and the end of

@@ -40,6 +40,12 @@ func (c Change) ChangesTerms() bool {
 	return c.StartAt != nil || c.EndAt != nil || c.PerBuyerLimit != nil || c.Rate != RateChange{}
 }
 
+// HasFields reports whether anything but the stock changes.
+func (c Change) HasFields() bool {
+	c.StockDelta = 0
+	return c != Change{}
+}
+
 // Validate returns a BadRequest for the fields that no sale could accept.
 func (c Change) Validate() error {
 	var p seckill.Problems
