@@ -3,6 +3,7 @@ package payment
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"strconv"
 	"sync"
@@ -79,6 +80,40 @@ func (f *fakePages) Receive(
 }
 
 func (f *fakePages) EndCheckout(context.Context, Checkout) error { return nil }
+
+// unknownPage is a page of a key that was replaced by one of another account or mode.
+type unknownPage struct {
+	*fakePages
+
+	begun time.Time
+	ended bool
+}
+
+func (p *unknownPage) DueCheckouts(context.Context, time.Time, int) ([]Checkout, error) {
+	return []Checkout{{GoodsID: 42, OrderSn: "1", ID: "cs_1", BegunAt: p.begun}}, nil
+}
+
+func (p *unknownPage) Ask(context.Context, Checkout) (Answer, error) {
+	return Answer{}, fmt.Errorf("read a page: %w", ErrNoSuchPage)
+}
+
+func (p *unknownPage) EndCheckout(context.Context, Checkout) error {
+	p.ended = true
+	return nil
+}
+
+// TestPoller_EndsAPageThatTheProviderDoesNotKnow checks that a page of a former key is not asked
+// about for ever. A key that is wrong for hours, by mistake, ends no page that may be paid.
+func TestPoller_EndsAPageThatTheProviderDoesNotKnow(t *testing.T) {
+	for age, ended := range map[time.Duration]bool{
+		24 * time.Hour: false, unknownAfter + time.Minute: true,
+	} {
+		asked := &fakePages{due: map[string]bool{}}
+		p := &unknownPage{fakePages: asked, begun: time.Now().Add(-age)}
+		(&Poller{Store: p, Pages: p, Log: slog.New(slog.DiscardHandler)}).runOnce(t.Context())
+		require.Equal(t, ended, p.ended, age)
+	}
+}
 
 // asks runs one round of a poller on this many due pages.
 func (f *fakePages) asks(t *testing.T, pages int) {

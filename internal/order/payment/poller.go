@@ -2,6 +2,7 @@ package payment
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"math/rand/v2"
 	"sync/atomic"
@@ -28,6 +29,9 @@ const (
 	firstQuestion = time.Minute
 	// pollPause is the pause after the first question. It doubles up to PollPauseMax.
 	pollPause = 30 * time.Second
+	// unknownAfter is the age from which a page is given up that the provider does not know. Pages
+	// are open for a day at most, and a key that is wrong by mistake is noticed in a week.
+	unknownAfter = 7 * 24 * time.Hour
 	// afterPayBy is how long after payBy the page of an unpaid order is ended.
 	afterPayBy = time.Second
 )
@@ -104,6 +108,11 @@ func (p *Poller) ask(ctx context.Context, o order.Order, c Checkout, now time.Ti
 		}
 	}
 	answer, err := p.Pages.Ask(ctx, c)
+	if errors.Is(err, ErrNoSuchPage) && now.Sub(c.BegunAt) >= unknownAfter {
+		p.Log.ErrorContext(ctx, "the payment provider does not know a page, gave up",
+			"order_sn", c.OrderSn, "checkout_id", c.ID, "err", err)
+		return p.Store.EndCheckout(ctx, c)
+	}
 	if err != nil {
 		return err
 	}

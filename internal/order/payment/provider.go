@@ -32,11 +32,15 @@ type Pages interface {
 	// that the provider made no page that a buyer can know; a Conflict in it, that it never makes
 	// one of this amount or currency. After another error the outcome is unknown.
 	Open(ctx context.Context, o order.Order, c Checkout) (Checkout, error)
-	// Ask returns what became of a checkout with an ID.
+	// Ask returns what became of a checkout with an ID, or ErrNoSuchPage.
 	Ask(ctx context.Context, c Checkout) (Answer, error)
 	// End makes an open page take no money. It returns an error if the page was paid before.
 	End(ctx context.Context, c Checkout) error
 }
+
+// ErrNoSuchPage reports that a provider does not know a page, because the key is of another account
+// or mode.
+var ErrNoSuchPage = errors.New("the payment provider does not know the page")
 
 // ErrRefused reports that a provider made no page that a buyer can know, and took no money.
 var ErrRefused = errors.New("the payment provider refuses the page")

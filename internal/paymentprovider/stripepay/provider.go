@@ -186,6 +186,9 @@ func (p *Provider) Ask(ctx context.Context, c payment.Checkout) (payment.Answer,
 	params := &stripe.CheckoutSessionRetrieveParams{}
 	params.AddExpand("payment_intent")
 	session, err := p.client.V1CheckoutSessions.Retrieve(ctx, c.ID, params)
+	if e, ok := errors.AsType[*stripe.Error](err); ok && e.Code == stripe.ErrorCodeResourceMissing {
+		return payment.Answer{}, fmt.Errorf("%w: %w", payment.ErrNoSuchPage, readable(err))
+	}
 	if err != nil {
 		return payment.Answer{}, fmt.Errorf("read a session: %w", readable(err))
 	}

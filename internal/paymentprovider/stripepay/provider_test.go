@@ -102,6 +102,21 @@ func TestOpen_RefusalsAreDefinite(t *testing.T) {
 	require.NotContains(t, err.Error(), fakestripe.Key)
 }
 
+// TestAsk_UnknownSession checks that a session of another account or mode, which Stripe does not
+// know, differs from a Stripe that does not answer.
+func TestAsk_UnknownSession(t *testing.T) {
+	s := fakestripe.Start(t)
+	stripe := providerAt(t, s.URL)
+	_, c := example(1999)
+	c.ID = "cs_test_of_another_key"
+	_, err := stripe.Ask(t.Context(), c)
+	require.ErrorIs(t, err, payment.ErrNoSuchPage)
+	s.Close()
+	_, err = stripe.Ask(t.Context(), c)
+	require.Error(t, err)
+	require.NotErrorIs(t, err, payment.ErrNoSuchPage)
+}
+
 // TestOpen_BuyerReturnsToTheOrder checks where Stripe's page sends the buyer, paid or not.
 func TestOpen_BuyerReturnsToTheOrder(t *testing.T) {
 	stripe := providerAt(t, fakestripe.Start(t).URL)
