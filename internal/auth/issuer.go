@@ -169,6 +169,9 @@ func (i *Issuer) discover(ctx context.Context) error {
 		return fmt.Errorf("decode the discovery document: %w", err)
 	}
 	endpoint := provider.Endpoint()
+	if i.opts.ClientSecret == "" { // otherwise the library first tries an empty password
+		endpoint.AuthStyle = oauth2.AuthStyleInParams
+	}
 	addresses := map[string]string{"jwks_uri": document.Keys}
 	if i.SignsIn() {
 		addresses["authorization_endpoint"] = endpoint.AuthURL

@@ -460,6 +460,59 @@ func TestBeginSignIn_RequestsListedScopes(t *testing.T) {
 	}
 }
 
+// TestIssuer_ClientNamesItselfInOneRequest checks what the token endpoint gets. A public client has
+// its id in the body (RFC 6749, 4.1.3): a provider may refuse an empty password, and some end the
+// code with it.
+func TestIssuer_ClientNamesItselfInOneRequest(t *testing.T) {
+	t.Parallel()
+	for _, secret := range []string{"", "s"} {
+		f := &issuerFixture{t: t, keys: []jose.JSONWebKey{newKey(t, "e", jose.ES256)}}
+		asked := make(chan *http.Request, 9)
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			own := "http://" + r.Host
+			switch {
+			case r.Method == http.MethodPost:
+				_ = r.ParseForm()
+				asked <- r
+				w.Header().Set("Content-Type", "application/json")
+				_ = json.NewEncoder(w).Encode(map[string]any{"access_token": "a"})
+			case r.URL.Path == "/keys":
+				_ = json.NewEncoder(w).Encode(f.public())
+			default:
+				_ = json.NewEncoder(w).Encode(map[string]any{
+					"issuer": own, "jwks_uri": own + "/keys",
+					"authorization_endpoint": own, "token_endpoint": own,
+				})
+			}
+		}))
+		t.Cleanup(server.Close)
+		issuer := must.Get(auth.NewIssuer(auth.IssuerOptions{
+			URL: server.URL, Audience: audience, ClientID: "pages", ClientSecret: secret,
+			Client: server.Client(), Now: time.Now, RedirectURL: "https://shop.example/callback",
+			Log: slog.New(slog.DiscardHandler),
+		}))(t)
+		ctx, end := context.WithCancel(t.Context())
+		var ended sync.WaitGroup
+		ended.Go(func() { _ = issuer.Run(ctx) })
+		var begun auth.SignIn
+		require.Eventually(t, func() (ok bool) {
+			var err error
+			begun, _, err = issuer.BeginSignIn()
+			return err == nil
+		}, time.Minute, 5*time.Millisecond)
+		_, err := issuer.FinishSignIn(ctx, begun, auth.SignInReply{State: begun.State, Code: "c"})
+		require.Error(t, err, "the answer has no ID token")
+		require.Len(t, asked, 1)
+		r := <-asked
+		id, password, basic := r.BasicAuth()
+		require.Equal(t, secret != "", basic)
+		require.Equal(t, secret, password)
+		require.Equal(t, "pages", id+r.PostForm.Get("client_id"))
+		end()
+		ended.Wait()
+	}
+}
+
 func TestNewIssuer_RefusesPlainHTTP(t *testing.T) {
 	t.Parallel()
 	for _, url := range []string{"http://id.example", "id.example", "ftp://id.example", "https://"} {
