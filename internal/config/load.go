@@ -32,7 +32,7 @@ func Load(p Program, environ []string) (cfg Config, warnings []string, err error
 	problems = append(problems, cfg.OIDC.check()...)
 	problems = append(problems, cfg.checkSource(p)...)
 	if _, err := cfg.Auth.OrderKeys(); p == Consumer && err != nil {
-		problems = append(problems, fmt.Errorf("SECKILL_JWT_SECRET: %w", err))
+		problems = append(problems, err)
 	}
 	return cfg, unknown(provided), errors.Join(problems...)
 }

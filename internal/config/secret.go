@@ -47,7 +47,7 @@ func (s Secret) GoString() string { return hidden }
 func (s Secret) MarshalText() ([]byte, error) { return []byte(hidden), nil }
 
 // ErrNoSecret reports that no secret exists from which an order secret could be derived.
-var ErrNoSecret = errors.New("neither an order secret nor a JWT secret is set")
+var ErrNoSecret = errors.New("neither SECKILL_ORDER_SECRET nor SECKILL_JWT_SECRET is set")
 
 // Phones parses the keys of phone numbers. Load has validated them.
 func (a Auth) Phones() ([]auth.PhoneKey, error) { return auth.ParsePhoneKeys(string(a.PhoneKeys)) }
