@@ -65,6 +65,7 @@ func TestAllow_CheckURL(t *testing.T) {
 		err := a.CheckURL(bad)
 		require.Equal(t, seckill.BadRequest, seckill.ReasonOf(err), bad)
 	}
+	require.ErrorContains(t, a.CheckURL("shop.example/events"), "such as https://")
 	hosts := must.Get(ParseAllow([]string{"hooks.example"}))(t)
 	for _, private := range []string{
 		"https://localhost/", "https://intranet", "https://a.LOCALHOST./", "https://printer.local/",
