@@ -102,13 +102,13 @@ func printAPIKey(s *session, k apikey.Key) error {
 // new one replaces it.
 type revokeAPIKeyCmd struct {
 	database
-	ID string `arg:"" help:"The key's id: the part of the key between its two underscores."`
+	ID string `arg:"" help:"The key's id, which is the part of the key between its two underscores, or the key itself."`
 }
 
 // Run fails if the key does not exist.
 func (c *revokeAPIKeyCmd) Run(s *session) error {
 	return c.withKeys(s, func(keys *apikey.Service) error {
-		k, err := keys.Revoke(s.ctx, anOperator(), c.ID)
+		k, err := keys.Revoke(s.ctx, anOperator(), apikey.IDOf(c.ID))
 		if err != nil {
 			return err
 		}

@@ -86,6 +86,12 @@ func newSecret(now time.Time) (id, text string) {
 // ValidID reports whether a text has the form of a key's id.
 func ValidID(id string) bool { return len(id) == idLength && ours(id) }
 
+// IDOf returns the id in the text of a key, or in its prefix. An id alone is its own.
+func IDOf(text string) string {
+	id, _, _ := strings.Cut(strings.TrimPrefix(text, prefix), "_")
+	return id
+}
+
 func ours(s string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool { return !strings.ContainsRune(alphabet, r) })
 }
