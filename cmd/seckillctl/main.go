@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -123,8 +124,18 @@ type database struct {
 }
 
 // with opens the database, calls work and closes it. Commands that only read do not migrate: an old
-// program must not change a newer schema.
+// program must not change a newer schema. Nor do they make a file, as SQLite would for a wrong name.
 func (d database) with(s *session, work func(*sqlstore.Store) error) error {
+	file, sqlite := strings.CutPrefix(d.DSN, "sqlite:")
+	file, _, _ = strings.Cut(file, "?")
+	if _, err := os.Stat(file); sqlite && errors.Is(err, fs.ErrNotExist) {
+		return usage(fmt.Errorf("--mysql-dsn or SECKILL_MYSQL_DSN: there is no file %s", file))
+	}
+	return d.withNew(s, work)
+}
+
+// withNew is with for a command that may make the database.
+func (d database) withNew(s *session, work func(*sqlstore.Store) error) error {
 	store, err := sqlstore.Open(s.ctx, d.DSN, "")
 	if err != nil {
 		return fmt.Errorf("--mysql-dsn or SECKILL_MYSQL_DSN: %w", err)
@@ -142,7 +153,7 @@ type migrateCmd struct {
 // Run waits until the database replies, then migrates it. Deployments start the database and this
 // command at the same time, so a database that does not answer yet is no error.
 func (c *migrateCmd) Run(s *session) error {
-	return c.with(s, func(store *sqlstore.Store) error {
+	return c.withNew(s, func(store *sqlstore.Store) error {
 		if err := c.await(s.ctx, store); err != nil {
 			return err
 		}

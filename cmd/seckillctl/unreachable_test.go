@@ -189,10 +189,14 @@ func TestEmptyVariable_HasItsDefault(t *testing.T) {
 }
 
 func TestLedger_DatabaseWithoutMigrationsNamesTheCommand(t *testing.T) {
-	dsn := "sqlite:" + filepath.Join(t.TempDir(), "seckill.db")
+	file := filepath.Join(t.TempDir(), "seckill.db")
+	dsn := "sqlite:" + file
 	command := func(args ...string) error {
 		return run(t.Context(), append(args, "--mysql-dsn", dsn), nil, io.Discard, io.Discard)
 	}
+	require.ErrorContains(t, command("ledger", "7"), "there is no file "+file)
+	require.NoFileExists(t, file)
+	require.NoError(t, os.WriteFile(file, nil, 0o600))
 	require.ErrorContains(t, command("ledger", "7"), "run seckillctl migrate")
 	require.NoError(t, command("migrate"))
 	require.NotContains(t, command("ledger", "7").Error(), "migrate")
