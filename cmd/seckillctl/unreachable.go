@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -36,6 +37,13 @@ func withServer(err error, flags []*kong.Flag) error {
 	switch known := cause.Of(err); known {
 	case cause.Refused:
 		return withCredentials(err, cause.RefusedBy(err), flags)
+	case cause.NoDatabase:
+		return fmt.Errorf("%w\nMySQL at %s has no such database, or its user has no right to it: "+
+			"correct the end of SECKILL_MYSQL_DSN (--mysql-dsn), or GRANT ALL on the database", err,
+			sqlstore.AddrOf(targetOf("mysql-dsn", flags)))
+	case cause.NoVHost:
+		return fmt.Errorf("%w\nRabbitMQ %s: correct the end of SECKILL_AMQP_URL (--amqp-url)", err,
+			known)
 	case cause.Untrusted:
 		return fmt.Errorf("%w\nthe certificate must be for the host in %s, and of an authority "+
 			"that this machine trusts (SSL_CERT_FILE names another)", err, all)
@@ -48,8 +56,12 @@ func withServer(err error, flags []*kong.Flag) error {
 		return err
 	}
 	hint := standaloneHint(filepath.Join("data", "seckill.db"))
-	if errors.Is(err, io.EOF) { // a Redis that requires TLS ends the connection
+	switch {
+	case errors.Is(err, io.EOF): // a Redis that requires TLS ends the connection
 		hint = ", or set SECKILL_REDIS_TLS (--redis-tls) if it requires TLS" + hint
+	case errors.Is(err, context.DeadlineExceeded) && targetOf("redis-tls", flags) == "true":
+		// A Redis without TLS waits for the rest of the greeting.
+		hint = ", or unset SECKILL_REDIS_TLS (--redis-tls) if it has no TLS" + hint
 	}
 	return fmt.Errorf("%w\nno server answers at %s: start it, or set %s to another%s", err, addr,
 		strings.Join(settings, " or "), hint)
@@ -70,6 +82,10 @@ func unanswered(err error, flags []*kong.Flag) string {
 		return sqlstore.AddrOf(targetOf("mysql-dsn", flags))
 	case errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, io.EOF):
 		return targetOf("redis-addrs", flags)
+	case errors.Is(err, context.DeadlineExceeded): // the error begins with the address
+		if addr := targetOf("redis-addrs", flags); strings.Contains(err.Error(), addr+":") {
+			return addr
+		}
 	}
 	return ""
 }
@@ -78,7 +94,7 @@ func unanswered(err error, flags []*kong.Flag) string {
 func targetOf(name string, flags []*kong.Flag) string {
 	for _, f := range flags {
 		if f.Name == name {
-			return f.Target.String()
+			return fmt.Sprint(f.Target.Interface())
 		}
 	}
 	return ""

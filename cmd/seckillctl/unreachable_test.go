@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"database/sql"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -18,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/auth"
+	"flashsale.dev/seckill/internal/cause"
 	"flashsale.dev/seckill/internal/testing/must"
 	"flashsale.dev/seckill/internal/testing/servers"
 )
@@ -93,6 +95,17 @@ func TestPlainText_ToTLSIsNamedWithItsSetting(t *testing.T) {
 	require.ErrorContains(t, err, "SECKILL_REDIS_TLS (--redis-tls)")
 }
 
+// TestTLS_ToPlainRedisIsNamedWithItsSetting checks a Redis that takes TLS' greeting for the begin of
+// a command, and waits for the rest.
+func TestTLS_ToPlainRedisIsNamedWithItsSetting(t *testing.T) {
+	addr := servers.Redis(t).Addr()
+	err := run(t.Context(), []string{
+		"limiter", "get", "randomPath", "7", "--redis-tls", "--redis-addrs", addr,
+	}, nil, io.Discard, io.Discard)
+	require.ErrorContains(t, err, "no server answers at "+addr)
+	require.ErrorContains(t, err, "unset SECKILL_REDIS_TLS (--redis-tls) if it has no TLS")
+}
+
 // TestForeignCertificate_IsNamedWithItsSetting uses a certificate that this machine does not trust.
 func TestForeignCertificate_IsNamedWithItsSetting(t *testing.T) {
 	server := httptest.NewTLSServer(nil)
@@ -117,6 +130,26 @@ func TestMigrate_UserWithoutCreateGetsTheRemedy(t *testing.T) {
 	err := run(t.Context(), []string{"migrate", "--mysql-dsn", cfg.FormatDSN()}, nil, io.Discard,
 		io.Discard)
 	require.ErrorContains(t, err, "the user of SECKILL_MYSQL_DSN (--mysql-dsn) lacks this right")
+}
+
+// TestWrongDatabase_IsNamedWithTheRemedy names a database that does not exist. Only root reads that;
+// a user of another database reads that it has no right.
+func TestWrongDatabase_IsNamedWithTheRemedy(t *testing.T) {
+	cfg := must.Get(mysql.ParseDSN(servers.MariaDB(t).NewDatabase(t)))(t)
+	db := must.Get(sql.Open("mysql", cfg.FormatDSN()))(t)
+	defer db.Close()
+	must.Get(db.ExecContext(t.Context(), "CREATE USER 'owner'@'127.0.0.1' IDENTIFIED BY 'o'"))(t)
+	must.Get(db.ExecContext(t.Context(),
+		"GRANT ALL ON "+cfg.DBName+".* TO 'owner'@'127.0.0.1'"))(t)
+	cfg.DBName = "other"
+	root := cfg.FormatDSN()
+	cfg.User, cfg.Passwd = "owner", "o"
+	for _, dsn := range []string{root, cfg.FormatDSN()} {
+		err := run(t.Context(), []string{"migrate", "--wait", "1s", "--mysql-dsn", dsn}, nil,
+			io.Discard, io.Discard)
+		require.ErrorContains(t, err, "MySQL at "+cfg.Addr+" has no such database, or its user has "+
+			"no right to it: correct the end of SECKILL_MYSQL_DSN (--mysql-dsn)")
+	}
 }
 
 // TestMigrate_WaitForTheLockIsReported holds the lock as another migration does.
@@ -288,6 +321,12 @@ func TestRun_WrongFlagIsOneLineAndNamed(t *testing.T) {
 		require.NoError(t, run(t.Context(), args, nil, &out, io.Discard), "%v", args)
 	}
 	require.Equal(t, 2, strings.Count(out.String(), `"expiresAt"`))
+}
+
+func TestRebuild_WrongVirtualHostNamesItsSetting(t *testing.T) {
+	err := withServer(cause.With(errors.New("vhost not found"), cause.NoVHost), nil)
+	require.EqualError(t, err, "vhost not found\nRabbitMQ refuses the virtual host: correct the end "+
+		"of SECKILL_AMQP_URL (--amqp-url)")
 }
 
 func TestLimiter_WrongRedisPasswordNamesItsSetting(t *testing.T) {

@@ -20,7 +20,8 @@ const (
 	Unreachable = "unreachable"
 	Silent      = "no answer in time"
 	Refused     = "refuses the user or the password"
-	NoDatabase  = "no such database"
+	NoDatabase  = "no such database, or no right to it"
+	NoVHost     = "refuses the virtual host"
 	NotMigrated = "not migrated"
 	ReadOnly    = "read-only"
 	Untrusted   = "its certificate is not valid"
@@ -97,11 +98,11 @@ func Of(err error) string {
 // ofMySQL returns the cause of an error of MySQL or MariaDB by its number.
 func ofMySQL(number uint16) string {
 	switch number {
-	case 1044, 1045, 1698:
+	case 1045, 1698:
 		return Refused
 	case 1040, 1203, 1226:
 		return Crowded
-	case 1049:
+	case 1044, 1049: // a user who may not know which databases exist gets 1044
 		return NoDatabase
 	case 1054, 1146:
 		return NotMigrated

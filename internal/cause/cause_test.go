@@ -30,7 +30,7 @@ func TestOf_HasNoAddress(t *testing.T) {
 	}{
 		{nil, "", ""},
 		{number(1045), cause.Refused, "MySQL"},
-		{number(1044), cause.Refused, "MySQL"},
+		{number(1044), cause.NoDatabase, ""},
 		{number(1049), cause.NoDatabase, ""},
 		{number(1040), cause.Crowded, ""},
 		{number(1146), cause.NotMigrated, ""},

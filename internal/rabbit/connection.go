@@ -75,7 +75,7 @@ func withCause(err error) error {
 	case ok && closed.Code == amqp.AccessRefused:
 		return cause.With(err, cause.Refused)
 	case ok && closed.Code == amqp.NotAllowed:
-		return cause.With(err, "refuses the virtual host")
+		return cause.With(err, cause.NoVHost)
 	}
 	// The reader got bytes that are no frame, such as an alert of TLS.
 	if ok && closed.Code == amqp.FrameError && strings.HasPrefix(closed.Reason, "Exception (501)") {

@@ -160,7 +160,7 @@ func TestPublisher_NodeThatIsAwayHidesNoRefusal(t *testing.T) {
 		URLs: []string{address, "amqp://guest:guest@127.0.0.1:1/"},
 	}))(t)
 	run(t, p)
-	refused := func() bool { return cause.Of(p.DownReason()) == "refuses the virtual host" }
+	refused := func() bool { return cause.Of(p.DownReason()) == cause.NoVHost }
 	eventually(t, refused)
 	require.Never(t, func() bool { return !refused() }, 2*time.Second, time.Millisecond)
 	require.ErrorContains(t, p.DownReason(), "connect to 127.0.0.1:1")
