@@ -29,13 +29,17 @@ type bank struct {
 	refunds map[string]int
 	charges int
 	meddle  func(o order.Order) // runs during Charge
+	decline error               // what Charge answers; nil: it charges
 }
 
 func (b *bank) Charge(ctx context.Context, o order.Order) (payment.Payment, error) {
 	b.mu.Lock()
 	b.charges++
-	meddle := b.meddle
+	meddle, decline := b.meddle, b.decline
 	b.mu.Unlock()
+	if decline != nil {
+		return payment.Payment{}, decline
+	}
 	if meddle != nil {
 		meddle(o)
 	}
@@ -158,6 +162,22 @@ func TestPaymentCallback_LatePaymentIsKeptForARefund(t *testing.T) {
 	_, p := h.callback("p-late", sn, 1999) // the refunder's own test covers the retry
 	require.Equal(t, "refunding", p.State)
 	h.exact(goods, 5, 5, 0)
+}
+
+// TestPayment_DeclinedChargeIsConflict checks that a provider can say that it charged nothing. An
+// error of any other kind leaves the outcome unknown.
+func TestPayment_DeclinedChargeIsConflict(t *testing.T) {
+	h := open(t)
+	sn := h.buys(buyer(1), h.exposed("5", "1"), "1")
+	for reason, decline := range map[string]error{
+		"CONFLICT":    seckill.NewError(seckill.Conflict, "the card is declined"),
+		"UNAVAILABLE": errors.New("the bank is away"),
+	} {
+		h.bank.set(func(b *bank) { b.decline = decline })
+		h.refuses(reason, buyer(1), "POST", "/orders/"+sn+"/pay", "")
+	}
+	h.bank.set(func(b *bank) { b.decline = nil })
+	h.does(buyer(1), "POST", "/orders/"+sn+"/pay", "")
 }
 
 // TestPayment_CancelMeanwhileIsRefunded cancels an order during its charge. The payment fails, and

@@ -19,8 +19,9 @@ type Provider interface {
 // Charger is a provider that charges a buyer without asking.
 type Charger interface {
 	// Charge charges the amount of a created order. A repeated call for the order charges nothing
-	// more and returns the same payment. After an error the outcome is unknown: a provider that
-	// charged the buyer reports it by a callback.
+	// more and returns the same payment. A Conflict means that nothing was charged, as for a card
+	// that is declined; the buyer reads its message. After another error the outcome is unknown: a
+	// provider that charged the buyer reports it by a callback.
 	Charge(ctx context.Context, o order.Order) (Payment, error)
 }
 

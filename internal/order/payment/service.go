@@ -77,7 +77,10 @@ func (s *Service) Pay(ctx context.Context, by seckill.Actor, orderSn string) (or
 		return s.openPage(ctx, o, now)
 	}
 	p, err := s.charge(ctx, o)
-	if err != nil {
+	switch {
+	case seckill.ReasonOf(err) == seckill.Conflict:
+		return order.Order{}, err
+	case err != nil:
 		return order.Order{}, seckill.NewUnavailable("the payment's outcome is unknown", err)
 	}
 	r, err := s.receive(ctx, p)
