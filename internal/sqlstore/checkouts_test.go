@@ -16,13 +16,21 @@ import (
 )
 
 // TestCheckout_OneOpenPageForEachOrder takes an order's page through its states: begun, answered,
-// asked about, ended unpaid, and begun again.
+// asked about, ended unpaid, and begun again. The open page of another order of the sale stays as
+// it is.
 func (h fixture) TestCheckout_OneOpenPageForEachOrder(t *testing.T) {
 	sale := h.exposed(10, 5)
-	sn := h.writeOrder(sale, 1)
+	sn, others := h.writeOrder(sale, 1), h.writeOrder(sale, 2)
 	o, ctx := h.order(sale.GoodsID, sn), t.Context()
 	now := today.Add(time.Minute)
 	ask := now.Add(time.Minute)
+	theirs := must.Get(h.BeginCheckout(ctx, h.order(sale.GoodsID, others), now, minutes(9)))(t)
+	theirs.ID, theirs.URL = "cs_theirs", "https://pay.example/cs_theirs"
+	require.NoError(t, h.SaveCheckout(ctx, theirs))
+	defer func() {
+		require.Equal(t, []payment.Checkout{theirs}, must.Get(h.DueCheckouts(ctx, minutes(9), 10))(t))
+		require.Equal(t, theirs.URL, h.order(sale.GoodsID, others).CheckoutURL)
+	}()
 	c := must.Get(h.BeginCheckout(ctx, o, now, ask))(t)
 	require.Equal(t, payment.Checkout{
 		GoodsID: sale.GoodsID, OrderSn: sn, Attempt: 1, BegunAt: now,
@@ -48,9 +56,12 @@ func (h fixture) TestCheckout_OneOpenPageForEachOrder(t *testing.T) {
 	require.True(t, must.Get(h.ClaimCheckout(ctx, c, ask))(t))
 	require.False(t, must.Get(h.ClaimCheckout(ctx, c, ask))(t), "another poller has claimed it")
 	require.Empty(t, must.Get(h.DueCheckouts(ctx, now, 10))(t))
+	c.Asked = 1
+	require.Equal(t, []payment.Checkout{c}, must.Get(h.DueCheckouts(ctx, ask, 10))(t))
 
 	require.NoError(t, h.EndCheckout(ctx, other), "an unknown page changes nothing")
 	require.Len(t, must.Get(h.DueCheckouts(ctx, ask, 10))(t), 1)
+	require.Equal(t, c.URL, h.order(sale.GoodsID, sn).CheckoutURL)
 	for range 2 {
 		require.NoError(t, h.EndCheckout(ctx, c))
 		require.Empty(t, must.Get(h.DueCheckouts(ctx, ask, 10))(t))
@@ -58,51 +69,71 @@ func (h fixture) TestCheckout_OneOpenPageForEachOrder(t *testing.T) {
 	}
 	require.Error(t, h.SaveCheckout(ctx, c), "nobody asks about a page that is answered late")
 	require.Empty(t, h.order(sale.GoodsID, sn).CheckoutURL)
-	second := must.Get(h.BeginCheckout(ctx, o, now, ask))(t)
-	require.Equal(t, 2, second.Attempt)
-	require.Empty(t, second.ID)
+	require.NoError(t, h.HastenCheckout(ctx, sale.GoodsID, sn, now))
+	require.False(t, must.Get(h.ClaimCheckout(ctx, c, ask))(t))
+	require.Empty(t, must.Get(h.DueCheckouts(ctx, ask, 10))(t), "a page stays ended")
+	begun := now.Add(time.Second)
+	second := must.Get(h.BeginCheckout(ctx, o, begun, ask))(t)
+	require.Equal(t, payment.Checkout{
+		GoodsID: sale.GoodsID, OrderSn: sn, Attempt: 2, BegunAt: begun,
+	}, second)
+	require.Equal(t, second, must.Get(h.BeginCheckout(ctx, o, now, ask))(t))
+	require.Error(t, h.SaveCheckout(ctx, c), "the first attempt's answer comes late")
+	former := second
+	former.Attempt = 1
+	require.False(t, must.Get(h.ClaimCheckout(ctx, former, ask))(t))
 	require.NoError(t, h.EndCheckout(ctx, c), "the first page does not end the second one")
 	unanswered := c
 	unanswered.ID, unanswered.URL = "", ""
 	require.NoError(t, h.EndCheckout(ctx, unanswered), "nor does the first attempt")
 	require.Len(t, must.Get(h.DueCheckouts(ctx, ask, 10))(t), 1)
+	require.NoError(t, h.EndCheckout(ctx, second), "the provider made no page")
+	require.Empty(t, must.Get(h.DueCheckouts(ctx, ask, 10))(t))
 
 	must.Get(h.CancelOne(sale.GoodsID, sn, now))(t)
 	_, err := h.BeginCheckout(ctx, o, now, ask)
 	require.Equal(t, seckill.Conflict, seckill.ReasonOf(err), "the order has ended")
 }
 
-// TestRecordReversal_KeepsTheLatestState reports the states of a dispute in different orders.
+// TestRecordReversal_KeepsTheLatestState reports the states of a dispute in different orders, and
+// one of another order.
 func (h fixture) TestRecordReversal_KeepsTheLatestState(t *testing.T) {
 	sale := h.exposed(10, 5)
-	sn := h.writeOrder(sale, 1)
-	report := func(state string, second int, closed bool) {
-		require.NoError(t, h.RecordReversal(t.Context(), payment.Reversal{
-			ID: "dp_1", Kind: payment.ReversalDispute, GoodsID: sale.GoodsID, OrderSn: sn,
-			PaymentID: "pi_1", Amount: 1999, Currency: "EUR", State: state, Closed: closed,
-			At: today.Add(time.Duration(second) * time.Second),
-		}, today))
+	sn, others := h.writeOrder(sale, 1), h.writeOrder(sale, 2)
+	var latest payment.Reversal
+	report := func(id, sn, state string, second int, closed bool) payment.Reversal {
+		r := payment.Reversal{
+			ID: id, Kind: payment.ReversalDispute, GoodsID: sale.GoodsID, OrderSn: sn,
+			PaymentID: "pi_1", Amount: 1999 + int64(second), Currency: "EUR", State: state,
+			Closed: closed, At: today.Add(time.Duration(second) * time.Second),
+		}
+		require.NoError(t, h.RecordReversal(t.Context(), r, today))
+		return r
 	}
-	state := func() string {
-		found := must.Get(h.ReversalsOf(t.Context(), sale.GoodsID, sn))(t)
-		require.Len(t, found, 1)
-		return found[0].State
+	of := func(sn string) []payment.Reversal {
+		return must.Get(h.ReversalsOf(t.Context(), sale.GoodsID, sn))(t)
 	}
+	theirs := report("dp_0", others, "under_review", 0, false)
 	for _, c := range []struct {
 		state  string
 		second int
 		closed bool
 		want   string
 	}{
+		{"needs_response", 1, false, "needs_response"},
 		{"under_review", 2, false, "under_review"},
 		{"needs_response", 1, false, "under_review"},
-		{"under_review", 2, false, "under_review"},
+		{"needs_response", 2, false, "needs_response"},
 		{"won", 2, true, "won"},
 		{"under_review", 3, false, "won"},
 		{"lost", 4, true, "won"},
 	} {
-		report(c.state, c.second, c.closed)
-		require.Equal(t, c.want, state())
+		if r := report("dp_1", sn, c.state, c.second, c.closed); c.want == c.state {
+			latest = r
+		}
+		require.Equal(t, c.want, latest.State)
+		require.Equal(t, []payment.Reversal{latest}, of(sn))
+		require.Equal(t, []payment.Reversal{theirs}, of(others))
 	}
 }
 
@@ -117,12 +148,15 @@ func (h fixture) TestRecordReversal_FailedRefundIsDueAgain(t *testing.T) {
 	for _, p := range []payment.Payment{wrong, kept} {
 		must.Get(h.receiveOne(p, now))(t)
 	}
-	fails := func(p payment.Payment, refund string) error {
+	reports := func(p payment.Payment, refund, state string, failed bool) error {
 		return h.RecordReversal(t.Context(), payment.Reversal{
 			ID: refund, Kind: payment.ReversalRefund, GoodsID: p.GoodsID, OrderSn: p.OrderSn,
-			PaymentID: p.ID, Amount: p.Amount, Currency: "EUR", State: "failed", Closed: true,
-			Failed: true, At: now,
+			PaymentID: p.ID, Amount: p.Amount, Currency: "EUR", State: state, Closed: failed,
+			Failed: failed, At: now,
 		}, now)
+	}
+	fails := func(p payment.Payment, refund string) error {
+		return reports(p, refund, "failed", true)
 	}
 	open := func() []payment.Refund { return must.Get(h.OpenRefunds(t.Context(), "", 10))(t) }
 	for n, refund := range []string{"re_1", "re_2"} {
@@ -130,7 +164,8 @@ func (h fixture) TestRecordReversal_FailedRefundIsDueAgain(t *testing.T) {
 		require.Equal(t, seckill.Unavailable, seckill.ReasonOf(fails(wrong, refund)),
 			"its answer is not recorded yet")
 		require.NoError(t, h.MarkRefunded(t.Context(), wrong, now))
-		require.Empty(t, open())
+		require.NoError(t, reports(wrong, refund, "succeeded", false))
+		require.Empty(t, open(), "the buyer has the money")
 		require.NoError(t, fails(wrong, refund))
 		require.Len(t, open(), 1)
 		require.InDelta(t, float64(30*time.Second<<n), float64(open()[0].NextAt.Sub(now)),
@@ -194,11 +229,14 @@ func (h fixture) TestRefund_StopsAndIsRetriedOrSettled(t *testing.T) {
 	p := h.payment(sale, "pi_wrong", h.writeOrder(sale, 1))
 	p.Amount++
 	must.Get(h.receiveOne(p, now))(t)
+	kept := h.payment(sale, "pi_kept", h.writeOrder(sale, 2))
+	must.Get(h.receiveOne(kept, now))(t)
 	only := func() payment.Refund {
 		all := must.Get(h.OpenRefunds(ctx, "", 10))(t)
 		require.Len(t, all, 1)
 		return all[0]
 	}
+	stopped := func() int64 { return must.Get(h.CountStoppedRefunds(ctx))(t) }
 	attempt := func() {
 		r := only()
 		require.True(t, must.Get(h.ClaimRefund(ctx, r, now))(t))
@@ -206,34 +244,43 @@ func (h fixture) TestRefund_StopsAndIsRetriedOrSettled(t *testing.T) {
 		require.NoError(t, h.RecordRefundProblem(ctx, p, now, strings.Repeat("é", 300)))
 	}
 	require.Equal(t, only(), must.Get(h.OpenRefund(ctx, p.ID))(t))
-	_, err := h.OpenRefund(ctx, "pi_other")
-	require.ErrorIs(t, err, payment.ErrNoSuchRefund)
-	_, err = h.SettleRefund(ctx, "pi_other", "", now)
-	require.ErrorIs(t, err, payment.ErrNoSuchRefund)
+	for _, id := range []string{"pi_other", kept.ID} {
+		_, err := h.OpenRefund(ctx, id)
+		require.ErrorIs(t, err, payment.ErrNoSuchRefund)
+		_, err = h.SettleRefund(ctx, id, "", now)
+		require.ErrorIs(t, err, payment.ErrNoSuchRefund)
+		_, err = h.RetryRefund(ctx, id, now)
+		require.ErrorIs(t, err, payment.ErrNoSuchRefund)
+	}
 	attempt()
-	_, err = h.SettleRefund(ctx, p.ID, "", now)
+	_, err := h.SettleRefund(ctx, p.ID, "", now)
 	require.Equal(t, seckill.Conflict, seckill.ReasonOf(err), "an attempt may be in progress")
 	first := now
 	now = now.Add(payment.RefundPeriod - time.Millisecond)
 	attempt()
 	require.False(t, only().Stopped())
+	require.Zero(t, stopped())
 	now = now.Add(time.Millisecond)
 	attempt()
 	require.True(t, only().Stopped())
+	require.EqualValues(t, 1, stopped())
 	require.Equal(t, first, only().Since)
 	require.Equal(t, now, only().TriedAt)
 	require.Equal(t, strings.Repeat("é", maxRefundProblem), only().Problem)
 	now = now.Add(time.Hour)
 	require.Empty(t, must.Get(h.DueRefunds(ctx, now, 10))(t))
+	require.Empty(t, must.Get(h.DueRefunds(ctx, first, 10))(t), "also after the clock was set back")
 	require.False(t, must.Get(h.ClaimRefund(ctx, only(), now))(t), "it has stopped")
 
 	ctx = seckill.WithActor(ctx, seckill.Actor{ID: "9", Role: seckill.Operator})
 	require.Equal(t, now, must.Get(h.RetryRefund(ctx, p.ID, now))(t).NextAt)
 	require.Len(t, must.Get(h.DueRefunds(ctx, now, 10))(t), 1)
+	require.Zero(t, only().Attempts)
 	attempt()
 	require.False(t, only().Stopped(), "a new period")
 	now = now.Add(time.Minute)
-	must.Get(h.SettleRefund(ctx, p.ID, "by bank", now))(t)
+	settled := must.Get(h.SettleRefund(ctx, p.ID, "by bank", now))(t)
+	require.True(t, settled.Stopped())
 	require.Empty(t, must.Get(h.OpenRefunds(ctx, "", 10))(t))
 	require.NoError(t, h.RecordReversal(ctx, payment.Reversal{
 		ID: "re_late", Kind: payment.ReversalRefund, GoodsID: p.GoodsID, OrderSn: p.OrderSn,
@@ -254,6 +301,44 @@ func (h fixture) TestRefund_StopsAndIsRetriedOrSettled(t *testing.T) {
 		"orderSn": p.OrderSn, "paymentId": p.ID, "note": "by bank",
 	}, entries[0].Became)
 	require.Equal(t, "9", entries[0].ActorID)
+}
+
+// TestRefunds_OfOneSaleAreIndependent has three refunds of a sale whose attempts begin at the same
+// moment. What is recorded of one changes none of the others.
+func (h fixture) TestRefunds_OfOneSaleAreIndependent(t *testing.T) {
+	ctx, sale, now := t.Context(), h.exposed(10, 5), today.Add(time.Minute)
+	paid := make([]payment.Payment, 3)
+	for i := range paid {
+		paid[i] = h.payment(sale, fmt.Sprint("pi_", i), h.writeOrder(sale, int64(i+1)))
+		paid[i].Amount++
+		must.Get(h.receiveOne(paid[i], now))(t)
+	}
+	open := func(after string) []payment.Refund {
+		return must.Get(h.OpenRefunds(ctx, after, 10))(t)
+	}
+	ids := func(after string) []string {
+		return mapSlice(open(after), func(r payment.Refund) string { return r.ID })
+	}
+	require.Equal(t, []string{"pi_1", "pi_2"}, ids("pi_0"))
+	all := open("")
+	require.True(t, must.Get(h.ClaimRefund(ctx, all[0], now))(t))
+	require.Equal(t, all[1:], open("pi_0"), "one attempt")
+	for _, r := range all[1:] {
+		require.True(t, must.Get(h.ClaimRefund(ctx, r, now))(t))
+	}
+	all = open("")
+	require.NoError(t, h.RecordRefundProblem(ctx, paid[0], now, "the provider is down"))
+	require.Equal(t, all[1:], open("pi_0"), "one problem")
+	require.NoError(t, h.MarkRefunded(ctx, paid[1], now))
+	require.Equal(t, []string{"pi_0", "pi_2"}, ids(""))
+	now = now.Add(time.Minute)
+	for _, r := range open("") {
+		require.True(t, must.Get(h.ClaimRefund(ctx, r, now))(t))
+	}
+	must.Get(h.RetryRefund(ctx, "pi_0", now))(t)
+	require.Equal(t, 2, open("pi_0")[0].Attempts, "one is retried")
+	must.Get(h.SettleRefund(ctx, "pi_2", "", now.Add(time.Minute)))(t)
+	require.Equal(t, []string{"pi_0"}, ids(""))
 }
 
 // TestCancelReturned_CancelsOnce returns payments at the provider: one that its order keeps, twice;
@@ -280,6 +365,9 @@ func (h fixture) TestCancelReturned_CancelsOnce(t *testing.T) {
 	_, err := h.CancelReturned(ctx, unknown, nil, payment.RefundByMerchant, now)
 	require.ErrorIs(t, err, payment.ErrNoSuchPayment)
 	require.NotErrorIs(t, err, order.ErrTryAgain, "a report that came early is not repeated for this")
+	unknown.OrderSn = "0"
+	_, err = h.CancelReturned(ctx, unknown, nil, payment.RefundByMerchant, now)
+	require.ErrorIs(t, err, order.ErrNoSuchOrder)
 	require.NoError(t, h.RecordReversal(ctx, payment.Reversal{
 		ID: "re_1", Kind: payment.ReversalRefund, GoodsID: sale.GoodsID, OrderSn: returned.OrderSn,
 		PaymentID: returned.ID, Amount: returned.Amount, State: "failed", Closed: true, Failed: true,
