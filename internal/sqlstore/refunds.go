@@ -128,7 +128,7 @@ func (s *Store) SettleRefund(
 				return seckill.NewError(seckill.Conflict,
 					"an attempt may be in progress; ask again in some seconds")
 			}
-			row.RefundAt = nil
+			row.RefundAt, row.RefundProblem = nil, ""
 			return updateOne(tx.Exec(`UPDATE payments
 				SET state = ?, refund_at = NULL, refunded_at = ?, settled_at = ?, refund_problem = ''
 				WHERE goods_id = ? AND payment_id = ? AND state = ?`, payment.Refunded,
