@@ -19,6 +19,7 @@ type queue struct {
 	orderwriter.BatchStore
 	deliveries chan order.Delivery
 	began      time.Time
+	closed     bool // the stream has ended
 	sent, dead uint64
 	batches    []batch
 }
@@ -39,6 +40,9 @@ func (q *queue) AddDeadLetter(context.Context, order.DeadLetter) error {
 }
 
 func (q *queue) Ack(uint64) error {
+	if q.closed {
+		return order.ErrQueueDown
+	}
 	q.batches = append(q.batches, batch{q.dead, time.Since(q.began)})
 	q.dead = 0
 	return nil
@@ -89,5 +93,28 @@ func TestConsumer_BatchesKeepADistanceUnlessFull(t *testing.T) {
 			{4, 2000 * ms},
 			{1, 2050 * ms},
 		}, q.batches)
+	})
+}
+
+// TestConsumer_EndedStreamWritesNothing ends a stream while a batch is collected. The queue
+// redelivers its message, which would be written twice.
+func TestConsumer_EndedStreamWritesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := &queue{deliveries: make(chan order.Delivery)}
+		consumer := &orderwriter.Consumer{
+			Writer:    &orderwriter.Writer{Store: q, Log: slog.New(slog.DiscardHandler)},
+			Source:    q,
+			BatchSize: 4, Linger: time.Minute,
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- consumer.Run(ctx) }()
+		q.send(1)
+		q.closed = true
+		close(q.deliveries)
+		time.Sleep(time.Second)
+		stop()
+		require.NoError(t, <-ended)
+		require.Zero(t, q.dead)
 	})
 }

@@ -13,6 +13,7 @@ import (
 	"flashsale.dev/seckill/internal/order/inventory"
 	"flashsale.dev/seckill/internal/order/orderwriter"
 	"flashsale.dev/seckill/internal/ordersn"
+	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/reservation"
 	"flashsale.dev/seckill/internal/testing/must"
 )
@@ -26,11 +27,41 @@ type slowSale struct {
 	acked   []uint64
 }
 
+// everySale is the goods of a slowSale whose sales are all slow.
+const everySale = 0
+
+func newSlowSale(goods int64) *slowSale {
+	return &slowSale{
+		queue: &queue{deliveries: make(chan order.Delivery)}, goods: goods,
+		release: make(chan struct{}), written: make(chan int64, 10),
+	}
+}
+
+var keys = ordersn.NewKeys([]byte("a secret of the tests, 32 bytes."))
+
+// numbered returns a line of buyer 7 with a number of a goods.
+func numbered(goods int64) reservation.OrderLine {
+	return reservation.OrderLine{
+		OrderSn: keys.Issue(goods, "7", time.Now()).String(), BuyerID: "7", Quantity: 1,
+	}
+}
+
+// consumer returns a consumer that writes to a store.
+func (s *slowSale) consumer(store orderwriter.BatchStore) *orderwriter.Consumer {
+	return &orderwriter.Consumer{
+		Writer: &orderwriter.Writer{
+			Store: store, Redis: s, Keys: keys, Log: slog.New(slog.DiscardHandler),
+			Releaser: &inventory.StockReleaser{},
+		},
+		Source: s, BatchSize: 100, Linger: time.Millisecond,
+	}
+}
+
 func (s *slowSale) Open(context.Context, int) (order.Stream, error) { return s, nil }
 func (s *slowSale) Now(context.Context) (time.Time, error)          { return time.Now(), nil }
 
 func (s *slowSale) WriteBatch(_ context.Context, b orderwriter.Batch) (order.Outcome, error) {
-	if b.GoodsID == s.goods {
+	if s.goods == everySale || b.GoodsID == s.goods {
 		<-s.release
 	}
 	s.written <- b.GoodsID
@@ -59,34 +90,22 @@ func (s *slowSale) Ack(tag uint64) error {
 
 // TestConsumer_SlowSaleDelaysNoOther consumes a batch of five sales whose third is slow. The others
 // are written meanwhile. The messages before the slow sale's are acknowledged, because publishers
-// of the in-memory queue wait for that. The barrier is recorded after all orders are written.
+// of the in-memory queue wait for that. The barrier between them is recorded after all orders are
+// written, and is not acknowledged before.
 func TestConsumer_SlowSaleDelaysNoOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		keys := ordersn.NewKeys([]byte("a secret of the tests, 32 bytes."))
-		s := &slowSale{
-			queue: &queue{deliveries: make(chan order.Delivery)}, goods: 3,
-			release: make(chan struct{}), written: make(chan int64, 10),
-		}
-		consumer := &orderwriter.Consumer{
-			Writer: &orderwriter.Writer{
-				Store: s, Redis: s, Keys: keys, Log: slog.New(slog.DiscardHandler),
-				Releaser: &inventory.StockReleaser{},
-			},
-			Source: s, BatchSize: 100, Linger: time.Millisecond,
-		}
+		s := newSlowSale(3)
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
-		go func() { ended <- consumer.Run(ctx) }()
-		for i, goods := range []int64{1, 2, 1, 3, 4, 2, 5} {
-			line := reservation.OrderLine{
-				OrderSn: keys.Issue(goods, "7", time.Now()).String(), BuyerID: "7", Quantity: 1,
+		go func() { ended <- s.consumer(s).Run(ctx) }()
+		const barrier = 0
+		for i, goods := range []int64{1, 2, 1, barrier, 3, 4, 2, 5} {
+			body := must.Get(order.EncodeBarrier(1, order.Barrier{Epoch: 1}))(t)
+			if goods != barrier {
+				body = order.EncodeOrder(goods, numbered(goods))
 			}
-			s.deliveries <- order.Delivery{
-				Body: order.EncodeOrder(goods, line), Tag: uint64(i + 1),
-			}
+			s.deliveries <- order.Delivery{Body: body, Tag: uint64(i + 1)}
 		}
-		barrier := must.Get(order.EncodeBarrier(1, order.Barrier{Epoch: 1}))(t)
-		s.deliveries <- order.Delivery{Body: barrier, Tag: 8}
 		time.Sleep(time.Second)
 		synctest.Wait()
 		require.ElementsMatch(t, []int64{1, 2, 4, 5}, take(s.written))
@@ -100,6 +119,102 @@ func TestConsumer_SlowSaleDelaysNoOther(t *testing.T) {
 		require.IsIncreasing(t, s.acked)
 		stop()
 		require.NoError(t, <-ended)
+	})
+}
+
+// TestConsumer_StopAcknowledgesNoUnwrittenMessage stops a consumer during a batch of ten sales.
+// Eight are being written, and the ninth waits for one of them. The tenth is redelivered to the next
+// consumer.
+func TestConsumer_StopAcknowledgesNoUnwrittenMessage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSlowSale(everySale)
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- s.consumer(s).Run(ctx) }()
+		for goods := range int64(10) {
+			s.deliveries <- order.Delivery{
+				Body: order.EncodeOrder(goods+1, numbered(goods+1)), Tag: uint64(goods + 1),
+			}
+		}
+		time.Sleep(time.Second)
+		stop()
+		close(s.release)
+		require.NoError(t, <-ended)
+		require.Len(t, take(s.written), 9)
+		require.NotEmpty(t, s.acked)
+		require.EqualValues(t, 9, s.acked[len(s.acked)-1])
+	})
+}
+
+// refusing is a slowSale whose database has no goods 2 and fails for goods 3.
+type refusing struct {
+	*slowSale
+	lines, failed []string // order numbers; those that failed have their reason
+	dead          []order.DeadLetter
+}
+
+func (r *refusing) WriteBatch(_ context.Context, b orderwriter.Batch) (order.Outcome, error) {
+	switch b.GoodsID {
+	case 2:
+		return order.Outcome{}, seckill.ErrNoSuchGoods
+	case 3:
+		return order.Outcome{}, order.ErrTryAgain
+	}
+	for _, l := range b.Lines {
+		r.lines = append(r.lines, l.OrderSn)
+	}
+	return order.Outcome{}, nil
+}
+
+func (r *refusing) WriteFailed(
+	_ context.Context, l reservation.OrderLine, d order.DeadLetter, _ time.Time,
+) (order.Outcome, error) {
+	r.failed = append(r.failed, l.OrderSn+" "+string(d.Reason))
+	return order.Outcome{}, nil
+}
+
+func (r *refusing) AddDeadLetter(_ context.Context, d order.DeadLetter) error {
+	r.dead = append(r.dead, d)
+	return nil
+}
+
+// TestWriter_ForgedLinesBecomeDeadLetters consumes a message with one line that is right, and with
+// lines whose numbers are another buyer's or of another goods or whose quantity is none. The orders
+// of a goods that does not exist fail. The consumer stops although the database fails for a third.
+func TestWriter_ForgedLinesBecomeDeadLetters(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := &refusing{slowSale: newSlowSale(everySale)}
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- r.consumer(r).Run(ctx) }()
+		right, buyers, goods, nothing := numbered(1), numbered(1), numbered(2), numbered(1)
+		buyers.BuyerID, nothing.Quantity = "8", 0
+		forged := []reservation.OrderLine{buyers, goods, nothing}
+		entries := [][]byte{order.EncodeLine(right)}
+		for _, l := range forged {
+			entries = append(entries, order.EncodeLine(l))
+		}
+		unknown := numbered(2)
+		for i, body := range [][]byte{
+			order.EncodeOrders(1, order.JoinEntries(entries)), order.EncodeOrder(2, unknown),
+			order.EncodeOrder(3, numbered(3)),
+		} {
+			r.deliveries <- order.Delivery{Body: body, Tag: uint64(i + 1)}
+		}
+		time.Sleep(time.Second)
+		stop()
+		require.NoError(t, <-ended)
+		require.Equal(t, []string{right.OrderSn}, r.lines)
+		require.Equal(t, []string{unknown.OrderSn + " " + string(order.FailedNoSale)}, r.failed)
+		require.Len(t, r.dead, len(forged))
+		for i, d := range r.dead {
+			require.Equal(t, order.FailedMalformed, d.Reason)
+			require.Equal(t, forged[i].OrderSn, d.OrderSn)
+			require.Equal(t, entries[i+1], d.Body)
+			require.NotEmpty(t, d.ID)
+			require.NotZero(t, d.FirstSeenAt, "the broker does not report it")
+		}
+		require.NotContains(t, r.acked, uint64(3))
 	})
 }
 
