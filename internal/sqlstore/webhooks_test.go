@@ -61,13 +61,14 @@ func (h fixture) dead(e webhook.Endpoint, id string, ended time.Time) webhook.De
 }
 
 // TestEndpoints_AreStoredAndListedByOwner checks each field, the pages of an owner and of all, the
-// change of an endpoint, and its end together with its deliveries.
+// change of an endpoint, and its end together with its deliveries. The deliveries of another one
+// stay as they are. An operator with a merchant's id owns an endpoint of all sales.
 func (h fixture) TestEndpoints_AreStoredAndListedByOwner(t *testing.T) {
 	ctx := t.Context()
 	h.exposed(3, 1)
 	h.placeEvents()
 	made := webhook.Endpoint{
-		ID: "e2", OwnerID: "auth0|m", URL: "https://example.org/?a=1",
+		ID: "e2", OwnerID: "1", AllSales: true, URL: "https://example.org/?a=1",
 		Types: []event.Type{event.OrderPaid}, MaxBatch: 7, MaxPerSecond: 3, Enabled: true,
 		Secret: "sealed", OldSecrets: []string{}, CreatedAt: today, UpdatedAt: minutes(1),
 		DueAt: minutes(2),
@@ -86,7 +87,11 @@ func (h fixture) TestEndpoints_AreStoredAndListedByOwner(t *testing.T) {
 	require.Equal(t, []string{"e1", "e3"}, ids("1", "", 10))
 	require.Equal(t, []string{"e3"}, ids("1", "e1", 10))
 	require.Equal(t, []string{"e1", "e2"}, ids("", "", 2))
-	h.pending(h.claim(first, "l", today), "d1")
+	served := h.claim(first, "l", today)
+	ended := h.dead(served, "d0", today)
+	h.pending(served, "d1")
+	other := h.pending(h.claim(last, "m", today), "d2")
+	last = must.Get(h.FindEndpoint(ctx, "e3"))(t)
 	former := []string{strings.Repeat("a", 116), strings.Repeat("b", 116)}
 	changed := must.Get(h.ChangeEndpoint(ctx, "e1", minutes(3), func(e *webhook.Endpoint) {
 		e.URL, e.OldSecrets, e.OldSecretUntil = "https://other.example/", former, minutes(60)
@@ -103,6 +108,7 @@ func (h fixture) TestEndpoints_AreStoredAndListedByOwner(t *testing.T) {
 	})
 	require.Equal(t, minutes(3), must.Get(h.PendingDelivery(ctx, "e1"))(t).NextAt,
 		"the change may be the repair")
+	require.Equal(t, []webhook.Delivery{ended}, must.Get(h.Deliveries(ctx, "e1", webhook.Dead, "", 9))(t))
 	require.NoError(t, h.DeleteEndpoint(ctx, "e1", today))
 	require.ErrorIs(t, h.DeleteEndpoint(ctx, "e1", today), webhook.ErrNoSuchEndpoint)
 	_, err := h.FindEndpoint(ctx, "e1")
@@ -113,6 +119,7 @@ func (h fixture) TestEndpoints_AreStoredAndListedByOwner(t *testing.T) {
 	require.ErrorIs(t, err, webhook.ErrNoSuchEndpoint)
 	require.Empty(t, must.Get(h.Deliveries(ctx, "e1", "", "", 10))(t))
 	require.Equal(t, last, must.Get(h.FindEndpoint(ctx, "e3"))(t))
+	require.Equal(t, other, must.Get(h.PendingDelivery(ctx, "e3"))(t))
 }
 
 // TestDueEndpoints_HaveSomethingToSend checks which endpoints a dispatcher gets.
@@ -191,6 +198,7 @@ func (h fixture) TestClaimEndpoint_OneOfManyWins(t *testing.T) {
 	require.ErrorIs(t, err, webhook.ErrLeaseLost)
 	require.NoError(t, h.ReleaseEndpoint(ctx, "e", was.Lease), "no error")
 	require.Equal(t, now, must.Get(h.LeasedEndpoint(ctx, "e", "next"))(t))
+	require.False(t, must.Get(h.ClaimEndpoint(ctx, now, "third", minutes(1), minutes(2)))(t))
 	require.Empty(t, must.Get(h.Deliveries(ctx, "e", "", "", 10))(t))
 }
 
@@ -217,7 +225,13 @@ func (h fixture) TestDeliveries_AreListedRetriedAndForgotten(t *testing.T) {
 	require.Equal(t, again, must.Get(h.PendingDelivery(ctx, "e"))(t), "before the others")
 	require.Equal(t, again, must.Get(h.RetryDelivery(ctx, "e", "d1", minutes(3)))(t))
 	require.EqualValues(t, 1, must.Get(h.FindEndpoint(ctx, "e"))(t).Retries)
-	_, err = h.RetryDelivery(ctx, "e", "none", minutes(3))
+	h.endpoint("other")
+	for _, of := range [][2]string{{"e", "none"}, {"other", "d2"}} {
+		_, err = h.RetryDelivery(ctx, of[0], of[1], minutes(3))
+		require.ErrorIs(t, err, webhook.ErrNoSuchDelivery, of)
+	}
+	require.Empty(t, must.Get(h.Deliveries(ctx, "other", "", "", 10))(t))
+	_, err = h.PendingDelivery(ctx, "other")
 	require.ErrorIs(t, err, webhook.ErrNoSuchDelivery)
 	again.State, again.EndedAt = webhook.Delivered, minutes(4)
 	require.NoError(t, h.SaveProgress(ctx, e, &again))
@@ -234,7 +248,7 @@ func (h fixture) TestDeliveries_AreListedRetriedAndForgotten(t *testing.T) {
 // the dispatcher stores then undoes nothing of the change, and counts where the endpoint was read
 // since.
 func (h fixture) TestSaveProgress_KeepsTheOwnersChange(t *testing.T) {
-	ctx := t.Context()
+	ctx, other := t.Context(), h.endpoint("other")
 	read := h.claim(h.endpoint("e"), "l", today)
 	d := h.pending(read, "d")
 	changed := must.Get(h.ChangeEndpoint(ctx, "e", minutes(1), func(e *webhook.Endpoint) {
@@ -273,6 +287,27 @@ func (h fixture) TestSaveProgress_KeepsTheOwnersChange(t *testing.T) {
 	require.NoError(t, h.SaveProgress(ctx, read, &sent))
 	changed.Position, changed.FailingSince = 9, time.Time{}
 	require.Equal(t, changed, must.Get(h.FindEndpoint(ctx, "e"))(t), "an attempt succeeded")
+	require.Equal(t, other, must.Get(h.FindEndpoint(ctx, "other"))(t))
+}
+
+// TestSaveProgress_KeepsADeliveryOnDemandDue checks that a delivery to send again waits neither for
+// the one at the endpoint's position, which failed, nor after an attempt during which the owner
+// changed the endpoint.
+func (h fixture) TestSaveProgress_KeepsADeliveryOnDemandDue(t *testing.T) {
+	ctx, e := t.Context(), h.claim(h.endpoint("e"), "l", today)
+	dead, next := h.dead(e, "d1", today), h.pending(e, "d2")
+	again := must.Get(h.RetryDelivery(ctx, "e", dead.ID, minutes(3)))(t)
+	failing := e
+	failing.DueAt, next.NextAt, next.Attempts = minutes(70), minutes(70), 1
+	require.NoError(t, h.SaveProgress(ctx, failing, &next))
+	require.Equal(t, minutes(3), must.Get(h.FindEndpoint(ctx, "e"))(t).DueAt)
+
+	must.Get(h.ChangeEndpoint(ctx, "e", minutes(4), func(*webhook.Endpoint) {}))(t)
+	again.State, again.NextAt, again.EndedAt = webhook.Dead, time.Time{}, minutes(4)
+	require.NoError(t, h.SaveProgress(ctx, e, &again))
+	require.Equal(t, again, must.Get(h.PendingDelivery(ctx, "e"))(t))
+	require.True(t, again.Retried)
+	require.EqualValues(t, 1, must.Get(h.FindEndpoint(ctx, "e"))(t).Retries)
 }
 
 // TestForgetEvents_KeepsWhatAnEndpointLacks checks that events remain until each enabled endpoint
@@ -327,7 +362,7 @@ func (h fixture) TestCreateEndpoint_RepeatedAfterALostCommit(t *testing.T) {
 }
 
 // TestCreateEndpoint_CountsConcurrentCalls creates more endpoints at once than an owner may have: a
-// merchant's and an operator's with the same id, who count apart.
+// merchant's and an operator's with the same id, who count apart, and one of another merchant.
 func (h fixture) TestCreateEndpoint_CountsConcurrentCalls(t *testing.T) {
 	const calls = webhook.MaxEndpoints + 10
 	var stored, refused [2]atomic.Int64
@@ -357,6 +392,8 @@ func (h fixture) TestCreateEndpoint_CountsConcurrentCalls(t *testing.T) {
 		require.EqualValues(t, calls-webhook.MaxEndpoints, refused[owner].Load())
 	}
 	require.Len(t, must.Get(h.EndpointsOf(t.Context(), "", "", 2*calls))(t), 2*webhook.MaxEndpoints)
+	another := webhook.Endpoint{ID: "another", OwnerID: "2", URL: "https://example.org/", CreatedAt: today}
+	require.NoError(t, h.CreateEndpoint(t.Context(), &another))
 }
 
 // TestAuditTrail_IsOfOneMerchant changes webhooks of two merchants and of an operator with a
