@@ -62,6 +62,38 @@ func TestReceive_QueuedOrderIsConflictUntilWritten(t *testing.T) {
 	h.settles(sale.GoodsID, 3, 2)
 }
 
+// TestHandle_ReturnReportedBeforeItsPaymentCancelsTheOrder reports a refund at the provider, or a
+// lost dispute, before the payment that it returns. The order would stay paid with money that it
+// does not have.
+func TestHandle_ReturnReportedBeforeItsPaymentCancelsTheOrder(t *testing.T) {
+	h := newFixture(t)
+	sale := h.exposeSale(5, 2)
+	h.runWorkers(settings())
+	for kind, reason := range map[payment.ReversalKind]payment.RefundReason{
+		payment.ReversalRefund: payment.RefundByMerchant, payment.ReversalDispute: payment.RefundDispute,
+	} {
+		sn := h.buy(sale.GoodsID, 7, 2)
+		h.becomes(7, sn, order.Created)
+		p := payment.Payment{
+			ID: "p-" + string(kind), GoodsID: sale.GoodsID, OrderSn: sn, Amount: 500,
+		}
+		for range 2 {
+			must.Get(h.Payments.Handle(t.Context(), payment.Event{
+				Reversal: &payment.Reversal{
+					ID: "r-" + string(kind), Kind: kind, GoodsID: sale.GoodsID, OrderSn: sn,
+					PaymentID: p.ID, Amount: p.Amount, Currency: "EUR", At: time.Now(),
+				},
+				Returned: &p, Refunds: []string{"r-" + string(kind)},
+			}))(t)
+			require.Equal(t, order.Cancelled, h.find(7, sn).Status, kind)
+		}
+		r := must.Get(h.Payments.Receive(t.Context(), p))(t)
+		require.Equal(t, payment.Refunded, r.State, kind)
+		require.Equal(t, reason, r.Reason, kind)
+		h.settles(sale.GoodsID, 5, 0)
+	}
+}
+
 // counter is a store that counts changes and records how many run at the same time.
 type counter struct {
 	*sqlstore.Store

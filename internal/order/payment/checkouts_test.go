@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/seckill"
 )
 
 // fakePages is a Store and a provider of pages that are all paid.
@@ -186,4 +187,91 @@ func TestPoller_EndsThePageOfAnOrderCancelledBeforeTheClaim(t *testing.T) {
 	p := &cancelledPage{fakePages: due, status: order.Created}
 	(&Poller{Store: p, Pages: p, Log: slog.New(slog.DiscardHandler)}).runOnce(t.Context())
 	require.True(t, p.ended)
+}
+
+// begunPages is a Store that begins checkouts, and a provider that refuses to make their pages.
+type begunPages struct {
+	Store
+	Pages
+
+	ask             time.Time
+	ended, hastened []string // order numbers
+}
+
+func (b *begunPages) Now(context.Context) (time.Time, error) { return time.Now(), nil }
+
+func (b *begunPages) Sale(context.Context, int64) (seckill.Sale, error) { return seckill.Sale{}, nil }
+
+func (b *begunPages) BeginCheckout(
+	_ context.Context, o order.Order, now, ask time.Time,
+) (Checkout, error) {
+	b.ask = ask
+	return Checkout{OrderSn: o.OrderSn, Attempt: 1, BegunAt: now}, nil
+}
+
+func (b *begunPages) EndCheckout(_ context.Context, c Checkout) error {
+	b.ended = append(b.ended, c.OrderSn)
+	return nil
+}
+
+func (b *begunPages) HastenCheckout(_ context.Context, _ int64, sn string, _ time.Time) error {
+	b.hastened = append(b.hastened, sn)
+	return nil
+}
+
+func (b *begunPages) Open(context.Context, order.Order, Checkout) (Checkout, error) {
+	return Checkout{}, ErrRefused
+}
+
+func (b *begunPages) Refund(context.Context, Payment) error { return nil }
+
+// TestOpenPage_RefusedAttemptIsOver checks that an attempt ends for which the provider makes no
+// page, and when the first question is due: after a minute, or a second after the time to pay.
+func TestOpenPage_RefusedAttemptIsOver(t *testing.T) {
+	b, now := &begunPages{}, time.Now()
+	s := NewService(nil, b, nil, b, slog.New(slog.DiscardHandler))
+	for left, ask := range map[time.Duration]time.Duration{
+		time.Hour: firstQuestion, 20 * time.Second: 20*time.Second + afterPayBy,
+	} {
+		o := order.Order{PayBy: now.Add(left)}
+		o.OrderSn = left.String()
+		_, err := s.openPage(t.Context(), o, now)
+		require.Equal(t, seckill.Unavailable, seckill.ReasonOf(err))
+		require.Equal(t, ask, b.ask.Sub(now))
+		require.Contains(t, b.ended, o.OrderSn)
+	}
+}
+
+// TestHandle_ChangedPageIsAskedAbout checks that an event of a page without a payment makes the
+// question about it due.
+func TestHandle_ChangedPageIsAskedAbout(t *testing.T) {
+	b := &begunPages{}
+	s := NewService(nil, b, nil, b, slog.New(slog.DiscardHandler))
+	_, err := s.Handle(t.Context(), Event{Checkout: &Checkout{OrderSn: "o-1", ID: "cs_1"}})
+	require.NoError(t, err)
+	require.Equal(t, []string{"o-1"}, b.hastened)
+}
+
+// TestNextQuestion_PausesUntilTheEndOfTheTimeToPay checks that pauses double up to ten minutes, and
+// that a page is asked about a second after the time to pay, so that it takes no more money.
+func TestNextQuestion_PausesUntilTheEndOfTheTimeToPay(t *testing.T) {
+	now := time.Now()
+	for _, c := range []struct {
+		asked      int
+		left, want time.Duration // from now to payBy, and to the next question
+	}{
+		{0, time.Hour, 30 * time.Second},
+		{1, time.Hour, time.Minute},
+		{4, time.Hour, 8 * time.Minute},
+		{5, time.Hour, PollPauseMax},
+		{1000, time.Hour, PollPauseMax},
+		{5, time.Minute, time.Minute + afterPayBy},
+		{0, 29 * time.Second, 30 * time.Second},
+		{0, 0, afterPayBy},
+		{0, -afterPayBy, 30 * time.Second},
+		{5, -time.Hour, PollPauseMax},
+	} {
+		next := nextQuestion(order.Order{PayBy: now.Add(c.left)}, Checkout{Asked: c.asked}, now)
+		require.Equal(t, c.want, next.Sub(now), c)
+	}
 }
