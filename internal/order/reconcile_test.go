@@ -263,6 +263,58 @@ func TestReconcile_SettlesWrittenOrders(t *testing.T) {
 	require.Equal(t, order.Created, h.find(7, sn).Status)
 }
 
+// sentQueue counts the messages that it confirms and loses.
+type sentQueue struct{ sent int }
+
+func (q *sentQueue) Publish(context.Context, int64, []byte) error {
+	q.sent++
+	return nil
+}
+
+// TestReconcile_RepublishesUnwrittenOrders checks the ages at which an order is published again
+// that the queue has confirmed and lost, and from which age it is a difference.
+func TestReconcile_RepublishesUnwrittenOrders(t *testing.T) {
+	h := newFixture(t)
+	sale := h.exposeSale(5, 2)
+	h.queue.down.Store(true)
+	sn := h.buy(sale.GoodsID, 7, 2)
+	h.confirmAll(sale.GoodsID)
+	var reserved time.Time
+	for page, err := range h.redis.PendingPages(t.Context(), sale.GoodsID, 10) {
+		require.NoError(t, err)
+		reserved = page[0].At
+	}
+	var log bytes.Buffer
+	r, q := h.reconciler(slog.New(slog.NewTextHandler(&log, nil))), &sentQueue{}
+	r.Publisher.Queue = q
+	const ms = time.Millisecond
+	for _, c := range []struct {
+		age              time.Duration
+		unwritten, again int
+	}{
+		{time.Second, 0, 0},
+		{time.Minute - ms, 0, 0},
+		{time.Minute, 0, 1},
+		{67500 * ms, 1, 1},
+		{67501 * ms, 1, 0},
+		{2*time.Minute - ms, 1, 0},
+		{2 * time.Minute, 1, 1},
+		{3 * time.Minute, 1, 0},
+		{4*time.Minute + ms, 1, 1},
+	} {
+		h.mini.SetTime(reserved.Add(c.age))
+		q.sent = 0
+		report := h.reconcileOnce(r, sale.GoodsID)
+		require.Equal(t, reconcile.Report{
+			GoodsID: sale.GoodsID, Found: seckill.Differences{Unwritten: c.unwritten},
+			Repaired: c.again,
+		}, report, c.age)
+		require.Equal(t, c.again, q.sent, c.age)
+	}
+	require.Equal(t, 6, strings.Count(log.String(), "difference=unwritten order_sn="+sn))
+	require.Equal(t, seckill.Differences{Unwritten: 1}, h.ledger(sale.GoodsID).Differences)
+}
+
 // TestLedger_LostSaleHasNoneAfterItsEnd checks that a sale that Redis lost after its end has no
 // ledger until it is built again. MySQL alone would balance without the order that is in the queue.
 func TestLedger_LostSaleHasNoneAfterItsEnd(t *testing.T) {
