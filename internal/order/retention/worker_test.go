@@ -37,7 +37,7 @@ func (s *fakeStore) Forget(
 	_ context.Context, kind Kind, before time.Time, limit int,
 ) (int, error) {
 	if kind == Barriers {
-		s.calls = append(s.calls, string(kind))
+		s.before[string(kind)], s.calls = before, append(s.calls, string(kind))
 		return 0, errors.New("down")
 	}
 	return s.forget(string(kind), before, limit)
@@ -93,7 +93,8 @@ func TestWorker_KindsTakeTurns(t *testing.T) {
 		require.Equal(t, map[string]time.Time{
 			"keys":  now.Add(-salechange.IdempotencyTTL),
 			"moves": now.Add(-KeepWork), "cuts": now.Add(-KeepWork),
-			"events": now.Add(-KeepWork), "deliveries": now.Add(-KeepWork),
+			"barriers": now.Add(-KeepWork),
+			"events":   now.Add(-KeepWork), "deliveries": now.Add(-KeepWork),
 			"API keys":   now.Add(-KeepRevokedKeys),
 			"tombstones": now.Add(-KeepTombstones),
 		}, s.before)
