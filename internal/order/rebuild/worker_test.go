@@ -244,6 +244,37 @@ func TestSlots_AskedSaleIsNext(t *testing.T) {
 	})
 }
 
+// TestSlots_SleepReturnsTheSlot checks that a rebuild holds no slot while it sleeps and has one
+// again afterwards, so that no more work at a time than there are slots.
+func TestSlots_SleepReturnsTheSlot(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSlots(1, func(int64) bool { return false })
+		s.take(1)
+		var slept, took bool
+		go func() {
+			_ = s.sleep(t.Context(), 1, time.Second)
+			slept = true
+		}()
+		synctest.Wait()
+		s.take(2)
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		require.False(t, slept, "another rebuild has the slot")
+		s.free()
+		synctest.Wait()
+		require.True(t, slept)
+		go func() {
+			s.take(3)
+			took = true
+		}()
+		synctest.Wait()
+		require.False(t, took)
+		s.free()
+		synctest.Wait()
+		require.True(t, took)
+	})
+}
+
 func TestUrgency_OngoingBeforeUpcomingBeforeOver(t *testing.T) {
 	now := time.Now()
 	sale := seckill.Sale{Status: seckill.Exposed, StartAt: now, EndAt: now.Add(time.Hour)}
