@@ -18,6 +18,7 @@ import (
 	"flashsale.dev/seckill/internal/order/reconcile"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/reservation"
+	"flashsale.dev/seckill/internal/seckill/salechange"
 	"flashsale.dev/seckill/internal/sqlstore"
 	"flashsale.dev/seckill/internal/testing/must"
 )
@@ -69,6 +70,25 @@ func TestReconcile_ReportsTotalsAfterAMoveOnItsWay(t *testing.T) {
 	}
 	h.releaser().Release(t.Context(), []order.StockMove{move})
 	require.Equal(t, seckill.Differences{Totals: 1}, h.reconcileOnce(r, goods).Found)
+}
+
+// TestReconcile_ReportsMovesThatWaitTooLong checks from which age a stock move that Redis lacks is a
+// difference. One that is dated ahead of every planned return waits too long: MySQL's clock was set
+// back.
+func TestReconcile_ReportsMovesThatWaitTooLong(t *testing.T) {
+	h := newFixture(t)
+	goods := h.exposeSale(5, 2).GoodsID
+	must.Get(h.store.Change(t.Context(), goods, salechange.Change{StockDelta: 3},
+		salechange.IdempotencyKey{}, time.Now()))(t)
+	r := h.reconciler(h.parts.Log)
+	for age, moves := range map[time.Duration]int{
+		0: 0, 7 * time.Second: 1, -order.ReturnAfter: 0, -order.ReturnAfter - 9*time.Second: 1,
+	} {
+		h.exec(`UPDATE stock_moves SET made_at = ?`, time.Now().Add(-age).UnixMilli())
+		want := seckill.Differences{Unreleased: moves}
+		require.Equal(t, want, h.reconcileOnce(r, goods).Found, age)
+		require.Equal(t, want, h.ledger(goods).Differences, age)
+	}
 }
 
 // TestReconcile_ClockSetBackHidesNoOrder checks that a written order is settled although Redis'
