@@ -1,6 +1,7 @@
 package redisstore
 
 import (
+	"strconv"
 	"testing"
 	"time"
 
@@ -12,7 +13,7 @@ import (
 )
 
 // TestAddCounts_SumsAllNodes checks that the counts of several calls add up, and that goods without
-// a sale are ignored.
+// a sale are ignored. Seconds that Rates no longer reads are removed.
 func (s fixture) TestAddCounts_SumsAllNodes(t *testing.T) {
 	s.load(onSale(10, 5))
 	counted := map[int64]*stats.Counts{
@@ -21,11 +22,18 @@ func (s fixture) TestAddCounts_SumsAllNodes(t *testing.T) {
 		}},
 		goods + 1: {Orders: 5, Refusals: map[seckill.Reason]int64{seckill.SoldOut: 7}}, // no sale
 	}
+	rates, now := keysOf(goods).orderRates(), must.Get(s.serverTime(t.Context(), keysOf(goods)))(t)
+	second := func(ago int64) string { return strconv.FormatInt(now.Unix()-ago, 10) }
+	kept := second(rateWindowSeconds)
+	require.NoError(t, s.client.HSet(t.Context(), rates, second(60), 5, kept, 0).Err())
 	for range 2 {
 		require.NoError(t, s.AddCounts(t.Context(), counted))
 	}
-	require.Positive(t, s.client.TTL(t.Context(), keysOf(goods).counters()).Val())
-	require.Positive(t, s.client.TTL(t.Context(), keysOf(goods).orderRates()).Val())
+	require.False(t, s.client.HExists(t.Context(), rates, second(60)).Val())
+	require.True(t, s.client.HExists(t.Context(), rates, kept).Val())
+	const week = 7 * 24 * time.Hour
+	require.Greater(t, s.client.TTL(t.Context(), keysOf(goods).counters()).Val(), week-time.Hour)
+	require.Positive(t, s.client.TTL(t.Context(), rates).Val())
 	var p stats.Rates
 	require.Eventually(t, func() bool { // Rates reads only seconds that are over
 		var err error

@@ -3,6 +3,7 @@ package redisstore
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -52,6 +53,8 @@ func (s fixture) TestOpenGate_OpensForATime(t *testing.T) {
 	next := must.Get(s.Load(t.Context(), onSaleIn(2, 3, 2), pagesOf()))(t)
 	require.False(t, next, "no rebuild has shut this gate and waited for its orders")
 	require.True(t, s.openFor(1, -time.Hour, 2*time.Hour), "longer than the next epoch")
+	until := s.client.HGet(t.Context(), keysOf(goods).sale(), "until").Val()
+	require.Equal(t, until, fmt.Sprint(s.view().OpenUntil.UnixMilli()))
 	require.Equal(t, reservation.Taken, s.reserve(reservationOf(1, 7, 1))[0].Code)
 
 	require.True(t, s.openFor(1, -2*time.Hour, -time.Hour), "a worker that slept")

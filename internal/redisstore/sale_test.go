@@ -3,8 +3,10 @@ package redisstore
 import (
 	"testing"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
+	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/testing/must"
 )
 
@@ -30,6 +32,42 @@ func (s fixture) TestView_MerchantsOfBothReleases(t *testing.T) {
 	require.NoError(t, s.client.HSet(t.Context(), keysOf(goods).sale(), "card",
 		`{"merchantId":"7","title":"as text"}`).Err())
 	require.Equal(t, "7", s.view().MerchantID, "a card of a release that wrote all ids as text")
+}
+
+// TestView_HasEveryField checks a sale before and after its first order.
+func (s fixture) TestView_HasEveryField(t *testing.T) {
+	sale := onSale(5, 3)
+	sale.Admission, sale.AccessCode = seckill.ByRate, seckill.NoCodes
+	s.load(sale)
+	sale.Stock = 0
+	want := seckill.View{Sale: sale, Gate: seckill.GateOpen, Available: 5}
+	for range 2 {
+		v := s.view()
+		want.Lease, want.Now, want.PendingSince = v.Lease, v.Now, v.PendingSince
+		require.Equal(t, want, v)
+		require.NotEmpty(t, v.Lease)
+		taken := must.Get(s.reserveIn(1, reservationOf(1, 7, 2)))(t)
+		want.Available, want.Pending, want.Outbox = 3, 2, 1
+		want.OldestAt = streamTime(taken.OutboxID)
+	}
+}
+
+// TestView_WithoutINFOIsAnError checks a user of Redis under whom no epoch could be loaded. A sale
+// is not reported as one that Redis lacks then.
+func TestView_WithoutINFOIsAnError(t *testing.T) {
+	server := open(t, env.Redis(t).Addr(), "")
+	require.NoError(t, server.client.FlushAll(t.Context()).Err())
+	require.NoError(t, server.client.Do(t.Context(), "ACL", "SETUSER", "limited", "on", "nopass",
+		"~*", "+@all", "-info").Err())
+	client := redis.NewClient(&redis.Options{
+		Addr: env.Redis(t).Addr(), Username: "limited",
+		Password: "any",
+	})
+	t.Cleanup(func() { _ = client.Close() })
+	_, err := New(client, Options{}).View(t.Context(), goods)
+	require.ErrorContains(t, err, "can't run this command")
+	_, err = New(client, Options{Lease: "a token"}).View(t.Context(), goods)
+	require.ErrorIs(t, err, seckill.ErrNotLoaded)
 }
 
 // TestRetire_WaitsForOrdersInFlight checks that nothing is removed of a sale with a pending order
