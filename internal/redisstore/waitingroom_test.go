@@ -1,6 +1,7 @@
 package redisstore
 
 import (
+	"crypto/sha1" //nolint:gosec // as the script
 	"fmt"
 	"math/rand/v2"
 	"strconv"
@@ -100,11 +101,14 @@ func buyersUpTo(n int64) (list []int64) {
 // call, and that leaving ends it.
 func (s fixture) TestJoin_OnePlaceForEachBuyer(t *testing.T) {
 	s.openRoom(1, 1)
-	require.Equal(t, admission.Unknown, s.visit(admission.Find, 7)[0].Mark)
+	unknown := []admission.Seat{{Mark: admission.Unknown}}
+	require.Equal(t, unknown, s.visit(admission.Find, 7))
+	require.Equal(t, unknown, s.visit(admission.Leave, 7))
 	require.Equal(t, []int64{1, 2, 1}, numbersOf(s.visit(admission.Join, 7, 8, 7)))
 	require.Equal(t, []int64{2, 1}, numbersOf(s.visit(admission.Find, 8, 7)))
-	require.Equal(t, admission.Passed, s.visit(admission.Leave, 7)[0].Mark)
-	require.Equal(t, admission.Unknown, s.visit(admission.Find, 7)[0].Mark)
+	require.Equal(t, []admission.Seat{{Number: 1, Mark: admission.Passed}},
+		s.visit(admission.Leave, 7))
+	require.Equal(t, unknown, s.visit(admission.Find, 7))
 	require.Equal(t, []int64{3}, numbersOf(s.visit(admission.Join, 7)), "again at the end")
 	require.EqualValues(t, 0, s.restore(7, 3).Mark)
 	require.EqualValues(t, 3, s.restore(7, 1).Number, "the ticket of a number that was left")
@@ -201,18 +205,74 @@ func (s fixture) TestJoin_HandsOutGrantedNumbersOnly(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, seats, "no room is ready")
 	state := s.prepare(admission.Record{Limit: 1, DrawSize: 0})
-	marks := func(seats []admission.Seat) (list []admission.Mark) {
-		for _, seat := range seats {
-			list = append(list, seat.Mark)
-		}
-		return list
-	}
-	require.Equal(t, []admission.Mark{admission.InLine, admission.Exhausted},
-		marks(s.visit(admission.Join, 1, 2)))
+	exhausted := admission.Seat{Mark: admission.Exhausted}
+	require.Equal(t, []admission.Seat{{Number: 1}, exhausted}, s.visit(admission.Join, 1, 2))
 	require.NoError(t, s.RaiseLimit(t.Context(), goods, "another lease", 100))
-	require.Equal(t, admission.Exhausted, s.visit(admission.Join, 2)[0].Mark)
+	require.Equal(t, []admission.Seat{exhausted}, s.visit(admission.Join, 2))
 	require.NoError(t, s.RaiseLimit(t.Context(), goods, state.Lease, 100))
 	require.Equal(t, []int64{2}, numbersOf(s.visit(admission.Join, 2)))
+
+	s.again(1, 1)
+	require.Empty(t, s.visit(admission.Join, 3), "the room is of an earlier epoch")
+	require.EqualValues(t, 2, must.Get(s.Room(t.Context(), goods))(t).Joined)
+}
+
+// TestJoin_DigestIsOfThoseBeforeTheDraw computes the digest that package waitingroom documents.
+func (s fixture) TestJoin_DigestIsOfThoseBeforeTheDraw(t *testing.T) {
+	sale := onSale(1, 1)
+	sale.StartAt = time.Now().Add(time.Hour)
+	s.load(sale)
+	s.prepare(admission.Record{Limit: 1000, DrawSize: admission.NotDrawn})
+	digest := ""
+	for _, group := range []struct {
+		buyers []int64
+		line   string
+	}{{[]int64{7}, "7:1"}, {[]int64{8, 7, 9}, "8:2 9:3"}} {
+		s.visit(admission.Join, group.buyers...)
+		digest = fmt.Sprintf("%x", sha1.Sum([]byte(digest+group.line)))
+		require.Equal(t, digest, must.Get(s.Room(t.Context(), goods))(t).Digest)
+	}
+	started := time.Now().Add(-time.Second).UnixMilli()
+	require.NoError(t, s.client.HSet(t.Context(), keysOf(goods).sale(), "start", started).Err())
+	require.Equal(t, []int64{4}, numbersOf(s.visit(admission.Join, 10)))
+	require.Equal(t, digest, must.Get(s.Room(t.Context(), goods))(t).Digest)
+}
+
+// TestJoin_LoadedOrdersReachTheLimit checks a buyer whose orders a load has brought from MySQL.
+func (s fixture) TestJoin_LoadedOrdersReachTheLimit(t *testing.T) {
+	s.load(onSale(3, 1), order.Held{BuyerID: "7", OrderSn: "sn1", Quantity: 1})
+	s.prepare(admission.Record{Limit: 1000, DrawSize: 0})
+	require.Equal(t, []admission.Seat{
+		{Mark: admission.OverLimit, OrderSns: []string{"sn1"}}, {Number: 1},
+	}, s.visit(admission.Join, 7, 8))
+}
+
+// TestJoin_TicketOfALostNumber checks tickets of a room that was lost. Redis may not have handed
+// out the numbers of the gap, and the line has passed the first five positions.
+func (s fixture) TestJoin_TicketOfALostNumber(t *testing.T) {
+	s.openRoom(1, 1)
+	s.prepareAgain(admission.Record{
+		Joined: 9, Limit: 1000, DrawSize: 0, Admitted: 5, Gaps: []admission.Gap{{From: 4, To: 9}},
+	})
+	for _, c := range []struct {
+		name             string
+		ticket, position int64
+		mark             admission.Mark
+		inGap            int64 // afterwards
+	}{
+		{"not in the gap: its turn was missed", 3, 3, admission.InLine, 0},
+		{"a node that has not seen the draw asks again", 4, 0, admission.InLine, 1},
+		{"passed", 4, 5, admission.Late, 0},
+		{"not passed", 5, 6, admission.InLine, 0},
+	} {
+		_, seats, err := s.Join(t.Context(), goods, admission.Find, []admission.Visit{
+			{BuyerID: fmt.Sprint("of", c.ticket), Ticket: c.ticket, Position: c.position},
+		})
+		require.NoError(t, err, c.name)
+		require.Equal(t, []admission.Seat{{Number: c.ticket, Mark: c.mark}}, seats, c.name)
+		inGap := s.client.GetBit(t.Context(), keysOf(goods).gap(), c.ticket).Val()
+		require.Equal(t, c.inGap, inGap, c.name)
+	}
 }
 
 // TestAdmit_PromisesEachUnitOnce checks the rule of the stock: the units of all admissions that are
@@ -630,13 +690,36 @@ func (s fixture) TestReserve_LeavesAUnitForEachAdmission(t *testing.T) {
 func (s fixture) TestRoom_IsNotOverWhileUnitsAreThere(t *testing.T) {
 	s.openRoom(1, 1)
 	lease := must.Get(s.Room(t.Context(), goods))(t).Lease
-	over := func() bool {
+	for _, c := range []struct{ available, pending, called int }{
+		{0, 0, 0}, {1, 0, 0}, {0, 1, 0}, {0, 0, 1}, {1, 1, 0}, {1, 0, 1}, {0, 1, 1},
+	} {
 		require.NoError(t, s.SetHeld(t.Context(), goods, lease, admission.Held{}, true))
-		return must.Get(s.Room(t.Context(), goods))(t).Over
+		require.NoError(t, s.client.HSet(t.Context(), keysOf(goods).sale(), "avail", c.available,
+			"pend", c.pending).Err())
+		for range c.called {
+			require.NoError(t, s.client.ZAdd(t.Context(), keysOf(goods).turns(),
+				redis.Z{Score: 1e15, Member: 1}).Err())
+		}
+		require.Equal(t, c.available+c.pending+c.called == 0,
+			must.Get(s.Room(t.Context(), goods))(t).Over, "%+v", c)
+		require.NoError(t, s.client.Del(t.Context(), keysOf(goods).turns()).Err())
 	}
-	require.False(t, over())
-	require.NoError(t, s.client.HSet(t.Context(), keysOf(goods).sale(), "avail", 0).Err())
-	require.True(t, over())
+}
+
+// TestRoom_HasTheLeaseOfItsSale checks the state where Redis has no sale, and where no room was
+// made ready.
+func (s fixture) TestRoom_HasTheLeaseOfItsSale(t *testing.T) {
+	state := must.Get(s.Room(t.Context(), goods))(t)
+	want := admission.State{
+		Gate: seckill.GateMissing, Now: state.Now, SaleLease: "/0", DrawSize: admission.NotDrawn,
+		Details: admission.Details{Gaps: []admission.Gap{}},
+	}
+	require.Equal(t, want, state)
+	s.load(onSaleIn(3, 5, 1))
+	state = must.Get(s.Room(t.Context(), goods))(t)
+	want.Gate, want.Epoch, want.Now, want.Available = seckill.GateOpen, 3, state.Now, 5
+	want.SaleLease = s.view().Lease + "/3"
+	require.Equal(t, want, state)
 }
 
 // TestPrepare_TicketRestoresPlace checks the loss of Redis: no number is handed out twice, a ticket
