@@ -12,6 +12,8 @@ import (
 const descriptorRules = `
 rules:
   - {name: byRouteOnly, route: /orders}
+  - {name: first, descriptor: [order=first]}
+  - {name: ordered, descriptor: [order]}
   - {name: client, descriptor: [client]}
   - {name: clientOfEdge, domain: edge, descriptor: [client]}
   - {name: partner, descriptor: [client=partner]}
@@ -27,6 +29,8 @@ func TestForDescriptor_FindsTheMostSpecificRule(t *testing.T) {
 		"edge client=a":                     "clientOfEdge a",
 		"x client=":                         "client -",
 		"edge client=partner":               "partner all",
+		"x client=partners":                 "client partners",
+		"x order=first":                     "first all",
 		"x client=a path=/b":                "clientPath a:/b",
 		"x client=a path=/login":            "clientLogin a",
 		"x client=partner path=/login":      "partnerPath /login",

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -52,7 +53,13 @@ func TestParse_ErrorsNameTheLine(t *testing.T) {
 		"    permitsPerSecond: 0.000000000001":       "permitsPerSecond",
 		"  - name: b\n    permitsPerSecond: -1":      "line 4: rules[1] b: permitsPerSecond",
 		"  - name: a":                                "line 3: rules[1] a: name: \"a\" occurs twice",
-		"  - limit: 5":                               "rules[1]: name",
+		"  - limit: 5":                               "line 3: rules[1]: name",
+		"    scope: moon":                            "line 3: rules[0] a: scope",
+		"    by: [goods, user, ip, route, global]":   "line 3: rules[0] a: by",
+		"    leases: -1":                             "line 3: rules[0] a: leases",
+		"    fallback: {code: 1000000}":              "line 3: rules[0] a: fallback.code",
+		"    interval: 1s\n    intervalSeconds: 5":   "interval",
+		"---\nrules: [":                              "line 4: did not find expected node content",
 		"rules: [":                                   "line 3: ",
 		"---":                                        "line 3: a second YAML document",
 		"}":                                          "did not find expected key",
@@ -62,6 +69,41 @@ func TestParse_ErrorsNameTheLine(t *testing.T) {
 	} {
 		_, err := rules.Parse([]byte("rules:\n  - name: a\n" + lines + "\n"))
 		require.ErrorContains(t, err, says, lines)
+	}
+}
+
+// TestParse_Bounds checks the longest value of each field, and one that is longer by one.
+func TestParse_Bounds(t *testing.T) {
+	text := func(n int) string { return strings.Repeat("a", n) }
+	list := func(n int) string { return "[" + strings.Repeat("a, ", n) + "]" }
+	for field, value := range map[string]struct {
+		most int
+		of   func(int) string
+	}{
+		"leases: %s":                       {1000, strconv.Itoa},
+		"fallback: {code: %s}":             {999_999, strconv.Itoa},
+		"message: %s":                      {500, text},
+		"fallback: {code: 1, message: %s}": {500, text},
+		"descriptor: [%s]":                 {200, text},
+		"descriptor: %s":                   {8, list},
+	} {
+		parse := func(n int) error {
+			_, err := rules.Parse(fmt.Appendf(nil, "rules: [{name: a, "+field+"}]\n", value.of(n)))
+			return err
+		}
+		require.NoError(t, parse(value.most), field)
+		require.Error(t, parse(value.most+1), field)
+	}
+	file := []byte("rules: [{name: a}]\n#" + text(1<<20))[:1<<20]
+	must.Get(rules.Parse(file))(t)
+	_, err := rules.Parse(append(file, 'a'))
+	require.ErrorContains(t, err, "larger than")
+	for _, accepted := range []string{
+		"by: [goods, user, ip, route]", "limit: ~", "interval: 1s, intervalSeconds: 1",
+		"permitsPerSecond: 5, maxWait: 1s, maxWaitMillis: 1000",
+	} {
+		_, err := rules.Parse([]byte("rules: [{name: a, " + accepted + "}]"))
+		require.NoError(t, err, accepted)
 	}
 }
 
@@ -106,6 +148,7 @@ rules:
   - {name: large, limit: 101, interval: 1s}
   - {name: rate, permitsPerSecond: 50}
   - {name: wait, permitsPerSecond: 50, maxWait: 250ms}
+  - {name: bucket, algorithm: token_bucket, permitsPerSecond: 50}
   - {name: window, algorithm: fixed_window, limit: 10, interval: 500ms}
 `)
 	rate := thousand
@@ -117,6 +160,7 @@ rules:
 		"small": {Algorithm: ratelimit.SlidingLog, Limit: 100, IntervalSeconds: 1},
 		"large": {Algorithm: ratelimit.SlidingWindow, Limit: 101, IntervalSeconds: 1},
 		"rate":  rate, "wait": wait,
+		"bucket": {Algorithm: ratelimit.TokenBucket, PermitsPerSecond: 50, MaxBurstSeconds: 1},
 		"window": {Algorithm: ratelimit.FixedWindow, Limit: 10, IntervalSeconds: 0.5},
 	} {
 		rule := ruleNamed(t, b, name)
@@ -156,6 +200,62 @@ func TestChange_Apply(t *testing.T) {
 	}
 	_, err := rules.Change{Algorithm: &meter}.Apply(thousand).Params()
 	require.ErrorContains(t, err, "burst")
+}
+
+// TestChange_ReplacesWhatHasAnotherMeaning checks the fields that a change drops or keeps.
+func TestChange_ReplacesWhatHasAnotherMeaning(t *testing.T) {
+	rate, limit, interval := 7.0, int64(5), 10.0
+	reserve, bucket, window := ratelimit.Reserve, ratelimit.TokenBucket, ratelimit.FixedWindow
+	held := ratelimit.Limit{
+		Algorithm: reserve, PermitsPerSecond: 3, MaxBurstSeconds: 9, MaxWaitMillis: 9,
+	}
+	inTime := ratelimit.Limit{
+		Algorithm: reserve, Limit: 3, IntervalSeconds: 1, MaxBurstSeconds: 9, MaxWaitMillis: 9,
+	}
+	of := func(l ratelimit.Limit, change func(*ratelimit.Limit)) ratelimit.Limit {
+		change(&l)
+		return l
+	}
+	for name, c := range map[string]struct {
+		held   ratelimit.Limit
+		change rules.Change
+		want   ratelimit.Limit
+	}{
+		"the same algorithm": {held, rules.Change{Algorithm: &reserve}, held},
+		"another algorithm": {
+			held,
+			rules.Change{Algorithm: &bucket},
+			ratelimit.Limit{Algorithm: bucket, PermitsPerSecond: 3, MaxBurstSeconds: 1},
+		},
+		"a window by its limit": {
+			held,
+			rules.Change{Algorithm: &window, Limit: &limit},
+			ratelimit.Limit{Algorithm: window, Limit: 5, IntervalSeconds: 60},
+		},
+		"a window by its interval": {
+			held,
+			rules.Change{Algorithm: &window, IntervalSeconds: &interval},
+			ratelimit.Limit{Algorithm: window, Limit: 100, IntervalSeconds: 10},
+		},
+		"a rate": {
+			inTime, rules.Change{PermitsPerSecond: &rate}, of(held, func(l *ratelimit.Limit) {
+				l.PermitsPerSecond = 7
+			}),
+		},
+		"a limit": {inTime, rules.Change{Limit: &limit}, of(inTime, func(l *ratelimit.Limit) {
+			l.Limit = 5
+		})},
+		"a limit alone": {held, rules.Change{Limit: &limit}, of(held, func(l *ratelimit.Limit) {
+			l.PermitsPerSecond, l.Limit = 0, 5
+		})},
+		"an interval alone": {
+			held, rules.Change{IntervalSeconds: &interval}, of(held, func(l *ratelimit.Limit) {
+				l.PermitsPerSecond, l.IntervalSeconds = 0, 10
+			}),
+		},
+	} {
+		require.Equal(t, c.want, c.change.Apply(c.held), name)
+	}
 }
 
 // TestChange_BurstHasOneForm checks that seconds replace a burst in permits, of the algorithms that
@@ -204,7 +304,8 @@ func TestLoad_AddsToTheDefaults(t *testing.T) {
 
 	path := filepath.Join(t.TempDir(), "rules.yaml")
 	require.NoError(t, os.WriteFile(path,
-		[]byte("rules: [{name: randomPath, by: [goods], permitsPerSecond: 5}]"), 0o600))
+		[]byte("rules: [{name: randomPath, by: [goods], permitsPerSecond: 5}, {name: own}]"),
+		0o600))
 	b = must.Get(rules.Load(path))(t)
 	require.EqualValues(t, 5, ruleNamed(t, b, "randomPath").WithDefaults().PermitsPerSecond)
 	require.Equal(t, []string{"randomPathPerUser", "randomPath"},
@@ -242,6 +343,7 @@ rules:
 		require.Equal(t, []string{"node", "all", "get"}, routeRules(b, "GET", "/orders"))
 		require.Equal(t, []string{"node", "all"}, routeRules(b, "POST", "/orders"))
 		require.Equal(t, []string{"all"}, routeRules(b, "GET", "/sales"))
+		require.Equal(t, []string{"all"}, routeRules(b, "GET", ""), "a path without a route")
 	}
 	for i := range 600 { // more than the cache holds
 		require.Equal(t, []string{"all"}, routeRules(b, "GET", fmt.Sprint("/", i)))

@@ -86,6 +86,7 @@ func TestSync_LaggingRedisGetsNewerLimitsBack(t *testing.T) {
 	a, b := newNode(t, client, nil, nil), newNode(t, client, nil, nil)
 	a.set(t, "1", 50)
 	a.set(t, "2", 60)
+	a.set(t, "3", 70)
 	failOver := copyOf(t, client)
 	a.set(t, "1", 5)
 	require.NoError(t, a.admin.Delete(t.Context(), "r", "2"))
@@ -100,6 +101,7 @@ func TestSync_LaggingRedisGetsNewerLimitsBack(t *testing.T) {
 	for _, n := range []node{a, b, fresh} {
 		require.EqualValues(t, 5, n.burst(t, "1"))
 		require.EqualValues(t, 100, n.burst(t, "2"), "the rule's")
+		require.EqualValues(t, 70, n.burst(t, "3"))
 	}
 
 	failOver()
@@ -133,7 +135,14 @@ func TestSync_ChangeAfterALossKeepsOtherLimits(t *testing.T) {
 	client := clientOf(t)
 	a := newNode(t, client, nil, nil)
 	a.set(t, "1", 50)
+	a.set(t, rules.AnyKey, 40)
 	for name, change := range map[string]func(fresh node){
+		"set of one field": func(fresh node) {
+			change := rules.Change{PermitsPerSecond: new(7.0)}
+			set, err := fresh.admin.Set(t.Context(), "r", "3", change)
+			assert.NoError(t, err)
+			assert.EqualValues(t, 40, set.Burst, "it begins with the limit of all keys")
+		},
 		"set":    func(fresh node) { fresh.set(t, "2", 60) },
 		"delete": func(fresh node) { assert.NoError(t, fresh.admin.Delete(t.Context(), "r", "2")) },
 	} {
@@ -218,6 +227,7 @@ func TestSync_InvalidOverrideKeepsTheLastValidLimit(t *testing.T) {
 		`{"algorithm":"token_bucket","permitsPerSecond":-1,"burst":7}`,
 		`{"algorithm":"sub_windows","limit":5,"intervalSeconds":1,"parts":5}`,
 		`{"permitsPerSecond":"many"}`,
+		`{"algorithm":"token_bucket","permitsPerSecond":1,"burst":"many"}`,
 		`not JSON`,
 	} {
 		write("1", text)
@@ -230,6 +240,23 @@ func TestSync_InvalidOverrideKeepsTheLastValidLimit(t *testing.T) {
 	require.NoError(t, client.HDel(t.Context(), overridesKey, "r 1").Err())
 	write("2", valid)
 	require.Equal(t, rule, b.Params(r, "1", nil), "a removed override leaves nothing")
+}
+
+// TestSync_OverridesOfANodesRule checks that a rule of scope node takes every algorithm.
+func TestSync_OverridesOfANodesRule(t *testing.T) {
+	client := clientOf(t)
+	b := book(t, `{rules: [{name: n, by: [ip], scope: node, algorithm: sub_windows, limit: 9}]}`)
+	sync, n := rules.NewSync(client, b), ruleNamed(t, b, "n")
+	require.Equal(t, 1, sync.Nodes(), "before the first sync")
+	for _, text := range []string{
+		`{"algorithm":"sub_windows","limit":5,"intervalSeconds":1,"parts":5}`,
+		`{"algorithm":"sub_windows","limit":-1,"intervalSeconds":1,"parts":5}`,
+	} {
+		require.NoError(t, client.HSet(t.Context(), overridesKey, "n 1", text).Err())
+		require.NoError(t, client.Incr(t.Context(), versionKey).Err())
+		require.NoError(t, sync.RunOnce(t.Context()))
+		require.EqualValues(t, 5, b.Params(n, "1", nil).Limit().Limit, text)
+	}
 }
 
 // TestSync_EndedNodesDoNotCount sets Redis' clock back by an hour after one node has
@@ -245,6 +272,23 @@ func TestSync_EndedNodesDoNotCount(t *testing.T) {
 	require.NoError(t, n.sync.RunOnce(t.Context()))
 	require.Equal(t, 2, n.sync.Nodes())
 	require.Positive(t, client.TTL(t.Context(), nodesKey).Val(), "nothing is left of the last node")
+}
+
+// TestSync_ReportsFailures checks that a failure to read the limits does not end Run.
+func TestSync_ReportsFailures(t *testing.T) {
+	client := goredis.NewClient(&goredis.Options{Addr: "127.0.0.1:1", MaxRetries: -1})
+	t.Cleanup(func() { _ = client.Close() })
+	ctx, cancel := context.WithCancel(t.Context())
+	var reported []error
+	report := func(err error) {
+		if reported = append(reported, err); len(reported) == 2 {
+			cancel()
+		}
+	}
+	require.NoError(t, rules.NewSync(client, book(t, overriddenRule)).Run(ctx, report))
+	for _, err := range reported[:2] {
+		require.ErrorContains(t, err, "read changed limits")
+	}
 }
 
 // TestSync_EndsWellWithoutRedis checks that a program can stop while Redis is away: the node's
