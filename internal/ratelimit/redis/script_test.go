@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
@@ -86,4 +87,49 @@ func TestScript_StoresTheTimeToFullAsExpiry(t *testing.T) {
 		require.Equal(t, full.UnixMilli(), client.PExpireTime(t.Context(), "k").Val().Milliseconds())
 		padded = d.At.Nanosecond() < 100_000_000
 	}
+}
+
+// TestScript_KeepsEachKindUntilItIsFull checks the expiry by Redis' own clock. A key that is gone
+// before its limiter is full would admit the limit again.
+func TestScript_KeepsEachKindUntilItIsFull(t *testing.T) {
+	client := newClient(t, servers.Redis(t).Addr())
+	store := redislimit.New(client, nil)
+	for algorithm, extra := range map[ratelimit.Algorithm]time.Duration{
+		ratelimit.TokenBucket: 0, ratelimit.SmoothBursty: 24 * time.Hour, ratelimit.FixedWindow: 0,
+		ratelimit.SlidingWindow: 0, ratelimit.SlidingLog: 0,
+	} {
+		p := must.Get(ratelimit.Limit{
+			Algorithm: algorithm, Limit: 50, IntervalSeconds: 1800, MaxBurstSeconds: 3600,
+			MaxWaitMillis: 600_000,
+		}.Params())(t)
+		request := ratelimit.Request{Key: string(algorithm), Params: p, N: 1, MaxWait: p.MaxWait()}
+		for range 2 { // the second one finds a state
+			for _, d := range must.Get(store.TakeEach(t.Context(), request, request))(t) {
+				require.True(t, d.Allowed, algorithm)
+				full := d.At.Add(d.ResetAfter + extra)
+				until := client.PExpireTime(t.Context(), request.Key).Val().Milliseconds()
+				require.WithinRange(t, time.UnixMilli(until), full, full.Add(time.Minute), algorithm)
+			}
+		}
+	}
+}
+
+// TestScript_RefusesMalformedRequests checks that they are errors, and write nothing.
+func TestScript_RefusesMalformedRequests(t *testing.T) {
+	client := newClient(t, servers.Redis(t).Addr())
+	decide := redis.NewScript(lua.Source("ratelimit_decide"))
+	ask := func(change int, value any) error {
+		args := []any{"", 0, "t", "b", 1, 1, 0, 1000, 1, 5000, 5000, 5}
+		args[change] = value
+		return decide.Run(t.Context(), client, []string{"k"}, args...).Err()
+	}
+	for at, value := range map[int]any{3: "x", 4: "0", 5: "0", 7: "0", 8: "0"} {
+		require.ErrorContains(t, ask(at, value), "is malformed", at)
+	}
+	for _, value := range []string{"", "-1", "1.5", "many", "1e3", "nan"} {
+		require.ErrorContains(t, ask(4, value), "not a whole number", value)
+		require.ErrorContains(t, ask(5, value), "not a whole number", value)
+	}
+	require.Zero(t, client.DBSize(t.Context()).Val())
+	require.NoError(t, ask(4, "1"))
 }
