@@ -43,11 +43,14 @@ func drawLimit(t *rapid.T) ratelimit.Limit {
 	return l
 }
 
-// drawOtherRate changes the rate of a bucket and keeps its burst, as an operator does.
+// drawOtherRate changes the rate of a bucket and keeps its burst, as an operator does. A window
+// gets another interval.
 func drawOtherRate(t *rapid.T, p ratelimit.Params) ratelimit.Params {
 	l := p.Limit()
 	if l.PermitsPerSecond > 0 {
 		l.PermitsPerSecond = rapid.SampledFrom([]float64{0.1, 7, 333.333, 1e6}).Draw(t, "other")
+	} else {
+		l.IntervalSeconds = float64(rapid.Int64Range(1, 20_000).Draw(t, "other ms")) / 1000
 	}
 	return termsOf(t, l)
 }
@@ -103,7 +106,7 @@ func TestMemory_DecidesLikeRedis(t *testing.T) {
 		}
 		drawTerms := func() ratelimit.Params { return termsOf(t, drawLimit(t)) }
 		terms := []ratelimit.Params{drawTerms(), drawTerms(), drawTerms()}
-		taken := ratelimit.Decision{At: clock.Now()}
+		taken, of := ratelimit.Decision{At: clock.Now()}, drawAsk(t, keys, terms)
 		for range rapid.IntRange(1, 60).Draw(t, "calls") {
 			clock.Add(drawStep(t))
 			switch rapid.IntRange(0, 9).Draw(t, "what") {
@@ -112,7 +115,10 @@ func TestMemory_DecidesLikeRedis(t *testing.T) {
 				i := rapid.IntRange(0, 2).Draw(t, "whose rate")
 				terms[i] = drawOtherRate(t, terms[i])
 			case 1:
-				ask := drawAsk(t, keys, terms)
+				ask := of
+				if rapid.Bool().Draw(t, "of another") {
+					ask = drawAsk(t, keys, terms)
+				}
 				ask.N, ask.Min = min(ask.N, 30), 0
 				require.NoError(t, memory[ask.Key].Refund(context.Background(), taken, ask))
 				require.NoError(t, inRedis.Refund(context.Background(), taken, ask))
@@ -127,7 +133,8 @@ func TestMemory_DecidesLikeRedis(t *testing.T) {
 				}
 				inGo := memory.takeEach(t, asks)
 				require.Equal(t, inGo, must.Get(inRedis.TakeEach(context.Background(), asks...))(t))
-				taken = inGo[rapid.IntRange(0, len(inGo)-1).Draw(t, "taken")]
+				i := rapid.IntRange(0, len(inGo)-1).Draw(t, "taken")
+				taken, of = inGo[i], asks[i]
 			}
 		}
 	})
