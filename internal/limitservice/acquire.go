@@ -44,20 +44,16 @@ func (s *HTTP) acquire(w http.ResponseWriter, r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	err = result.Wait(r.Context())
 	setHeaders(w.Header(), &result)
-	waited := result.Decision.Wait
-	if !result.Allowed {
+	switch {
+	case errors.Is(err, gate.ErrLimited):
 		return nil, &deniedError{result}
-	}
-	if err := result.Wait(r.Context()); err != nil {
-		if errors.Is(err, gate.ErrLimited) {
-			setHeaders(w.Header(), &result)
-			return nil, &deniedError{result}
-		}
+	case err != nil:
 		return nil, err
 	}
 	return acquireAnswer{
-		Granted: result.Granted, WaitedMillis: waited.Milliseconds(),
+		Granted: result.Granted, WaitedMillis: result.Decision.Wait.Milliseconds(),
 		Remaining: result.Remaining, ResetMillis: ceilMillis(result.ResetAfter),
 	}, nil
 }
@@ -94,13 +90,11 @@ func (s *HTTP) requestOf(body acquireRequest) (*rules.Compiled, ratelimit.Reques
 	return rule, request, err
 }
 
-// setHeaders sets RateLimit and RateLimit-Policy, unless the result has no value for them.
+// setHeaders sets RateLimit-Policy, and RateLimit unless the result has no value for it.
 func setHeaders(header http.Header, result *gate.Result) {
 	limit, policy := result.AppendHeaders(nil, nil)
 	if len(limit) > 0 {
 		header.Set("RateLimit", string(limit))
 	}
-	if len(policy) > 0 {
-		header.Set("RateLimit-Policy", string(policy))
-	}
+	header.Set("RateLimit-Policy", string(policy))
 }
