@@ -110,7 +110,9 @@ func TestEnvoy_DecidesDescriptors(t *testing.T) {
 		assert.Equal(t, codeList(denied, denied), codesOf(ask(3, nil)))
 		assert.EqualValues(t, 0, remaining(ask(2, nil)), "the denied request took nothing")
 		assert.Equal(t, denied, ask(1, wrapperspb.UInt64(0)).GetOverallCode(), "nothing is left")
-		assert.Equal(t, denied, ask(1, wrapperspb.UInt64(100)).GetOverallCode())
+		never := ask(1, wrapperspb.UInt64(100))
+		assert.Equal(t, denied, never.GetOverallCode())
+		assert.NotContains(t, headers(never), "Retry-After")
 	})
 	t.Run("is_negative_hits returns permits", func(t *testing.T) {
 		for name, total := range map[string]int{
@@ -125,12 +127,16 @@ func TestEnvoy_DecidesDescriptors(t *testing.T) {
 				assert.Equal(t, codeList(allowed, allowed), codesOf(got), name)
 				assert.EqualValues(t, left, got.GetStatuses()[0].GetLimitRemaining(), name)
 			}
+			back := descriptor(name)
+			back.IsNegativeHits, back.HitsAddend = true, wrapperspb.UInt64(2)
+			for range 2 {
+				s.decide(t, descriptor(name))
+			}
+			assert.EqualValues(t, total, s.decide(t, back).GetStatuses()[0].GetLimitRemaining(), name)
 			for range total {
 				assert.Equal(t, allowed, s.decide(t, descriptor(name)).GetOverallCode(), name)
 			}
 			assert.Equal(t, denied, s.decide(t, descriptor(name)).GetOverallCode(), name)
-			back := descriptor(name)
-			back.IsNegativeHits = true
 			s.decide(t, back)
 			assert.Equal(t, allowed, s.decide(t, descriptor(name)).GetOverallCode(),
 				"no cached denial")
@@ -158,6 +164,10 @@ func TestEnvoy_DecidesDescriptors(t *testing.T) {
 		for s.decide(t, read).GetStatuses()[0].GetLimitRemaining() < 5 {
 			require.Less(t, time.Since(began), time.Minute, "permits were not returned")
 		}
+	})
+	t.Run("no wait", func(t *testing.T) {
+		assert.Equal(t, allowed, s.decide(t, descriptor("slow=x")).GetOverallCode())
+		assert.Equal(t, denied, s.decide(t, descriptor("slow=x")).GetOverallCode())
 	})
 	t.Run("shadow", func(t *testing.T) {
 		for range 3 {
@@ -205,6 +215,14 @@ func TestEnvoy_RejectsInvalidRequests(t *testing.T) {
 		assert.Equal(t, codes.InvalidArgument, status.Code(err), name)
 		assert.ErrorContains(t, err, name)
 	}
+	many := &ratelimitv3.RateLimitRequest{Domain: "edge"}
+	for range 64 {
+		many.Descriptors = append(many.Descriptors, descriptor("unknown=x"))
+	}
+	must.Get(s.envoy.ShouldRateLimit(t.Context(), many))(t)
+	many.Descriptors = append(many.Descriptors, descriptor("unknown=x"))
+	_, err := s.envoy.ShouldRateLimit(t.Context(), many)
+	assert.Equal(t, codes.InvalidArgument, status.Code(err))
 	window := s.decide(t, descriptor("window=w")).GetStatuses()[0]
 	assert.EqualValues(t, 2, window.GetLimitRemaining(), "an invalid request takes nothing")
 }
@@ -242,13 +260,23 @@ func TestEnvoy_WithoutRedisTheRuleDecides(t *testing.T) {
 	redis := servers.Redis(t)
 	s := start(t, redis)
 	require.NoError(t, redis.Stop())
-	_, err := s.envoy.ShouldRateLimit(t.Context(), &ratelimitv3.RateLimitRequest{
-		Domain: "edge", Descriptors: []*descriptorv3.RateLimitDescriptor{descriptor("closed=x")},
-	})
-	assert.Equal(t, codes.Unavailable, status.Code(err))
-	for range 3 {
-		assert.Equal(t, allowed, s.decide(t, descriptor("open=x")).GetOverallCode())
+	reads := descriptor("closed=x")
+	reads.HitsAddend = wrapperspb.UInt64(0)
+	for _, closed := range []*descriptorv3.RateLimitDescriptor{descriptor("closed=x"), reads} {
+		_, err := s.envoy.ShouldRateLimit(t.Context(), &ratelimitv3.RateLimitRequest{
+			Domain:      "edge",
+			Descriptors: []*descriptorv3.RateLimitDescriptor{descriptor("node=x"), closed},
+		})
+		assert.Equal(t, codes.Unavailable, status.Code(err))
 	}
+	node := s.decide(t, descriptor("node=x")).GetStatuses()[0]
+	assert.EqualValues(t, 3, node.GetLimitRemaining(), "a request that fails takes nothing")
+	for range 3 {
+		r := s.decide(t, descriptor("open=x"))
+		assert.Equal(t, allowed, r.GetOverallCode())
+		assert.Equal(t, map[string]string{"RateLimit-Policy": `"open";q=1;w=86400`}, headers(r))
+	}
+	assert.NotContains(t, s.acquire(t, `{"rule": "open", "key": "x"}`).Header, "Ratelimit")
 	for range 3 {
 		assert.Equal(t, allowed, s.decide(t, descriptor("window=x")).GetOverallCode())
 	}
@@ -264,6 +292,7 @@ func TestEnvoy_WithoutRedisTheRuleDecides(t *testing.T) {
 	closed := s.acquire(t, `{"rule": "closed", "key": "x"}`)
 	assert.Equal(t, 503, closed.Status)
 	assert.Equal(t, "UNAVAILABLE", closed.Reason)
+	assert.Equal(t, "1", closed.Header.Get("Retry-After"))
 	s.wrote(t, "rule closed: redis did not decide in time")
 	assert.Equal(t, 503, s.do(t, "GET", "/v1/limiters/window/x", "").Status)
 	assert.Equal(t, 200, s.do(t, "GET", "/readyz", "").Status)
@@ -277,9 +306,17 @@ func TestEnvoy_DeniedRequestHasEachStatus(t *testing.T) {
 		require.Equal(t, allowed,
 			s.decide(t, descriptor("window=d"), descriptor("window=e")).GetOverallCode())
 	}
+	require.Equal(t, allowed, s.decide(t, descriptor("shadow=d")).GetOverallCode())
+	hits := func(n uint64) *descriptorv3.RateLimitDescriptor {
+		d := descriptor("client=d")
+		d.HitsAddend = wrapperspb.UInt64(n)
+		return d
+	}
 	for range 2 {
-		r := s.decide(t, descriptor("window=d"), descriptor("client=d"), descriptor("window=e"))
-		require.Equal(t, codeList(denied, denied, allowed, denied), codesOf(r))
+		r := s.decide(t, descriptor("window=d"), descriptor("client=d"), descriptor("window=e"),
+			hits(5), hits(6), descriptor("shadow=d"))
+		require.Equal(t, codeList(denied, denied, allowed, denied, allowed, denied, allowed),
+			codesOf(r))
 		require.Positive(t, r.Statuses[1].LimitRemaining)
 		require.NotNil(t, r.Statuses[1].CurrentLimit)
 	}

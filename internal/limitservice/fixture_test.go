@@ -44,7 +44,7 @@ rules:
   - {name: closed, descriptor: [closed], algorithm: fixed_window, limit: 1, interval: 24h, onError: closed}
   - {name: open, descriptor: [open], algorithm: fixed_window, limit: 1, interval: 24h, onError: open}
   - {name: waiting, permitsPerSecond: 1000, burst: 1, maxWaitMillis: 60000}
-  - {name: slow, permitsPerSecond: 0.04, burst: 1, maxWaitMillis: 60000}
+  - {name: slow, descriptor: [slow], permitsPerSecond: 0.04, burst: 1, maxWaitMillis: 60000}
 `
 
 // service is a ratelimitd, with a client of each protocol.

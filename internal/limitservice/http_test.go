@@ -20,11 +20,18 @@ func TestAcquire_TakesPermitsOfAKey(t *testing.T) {
 		"granted": 3.0, "waitedMillis": 0.0, "remaining": 2.0, "resetMillis": 3 * 86_400_000.0,
 	}, first.Data)
 	assert.Equal(t, `"client";r=2;t=259200`, first.Header.Get("RateLimit"))
+	assert.Equal(t, `"client";q=5;w=432000`, first.Header.Get("RateLimit-Policy"))
+	assert.Equal(t, "application/json", first.Header.Get("Content-Type"))
+	assert.Equal(t, "no-store", first.Header.Get("Cache-Control"))
 	assert.Equal(t, 4, int(s.acquire(t, `{"rule": "client", "key": "b"}`).Data["remaining"].(float64)))
 
 	second := s.acquire(t, `{"rule": "client", "key": "a", "permits": 3}`)
 	assert.Equal(t, 429, second.Status)
 	assert.Equal(t, "RATE_LIMITED", second.Reason)
+	assert.Equal(t, "too many requests", second.Message)
+	assert.Equal(t, `"client";r=2;t=259200`, second.Header.Get("RateLimit"))
+	login := s.acquire(t, `{"rule": "login", "key": "a", "permits": 3}`)
+	assert.Equal(t, "too many attempts", login.Message)
 	assert.NotEmpty(t, second.Header.Get("Retry-After"))
 	assert.Positive(t, second.Data["retryAfterMillis"])
 	never := s.acquire(t, `{"rule": "client", "key": "a", "permits": 6}`)
@@ -42,6 +49,8 @@ func TestAcquire_WaitsForPermits(t *testing.T) {
 		got := s.acquire(t, `{"rule": "waiting", "key": "a", "maxWaitMillis": 30000}`)
 		assert.Equal(t, 200, got.Status, "%v", got)
 	}
+	many := s.acquire(t, `{"rule": "waiting", "key": "b", "permits": 100, "maxWaitMillis": 30000}`)
+	assert.Equal(t, 99.0, many.Data["waitedMillis"], "at 1000 a second")
 }
 
 func TestAcquire_NodeThatStopsKeepsNobodyWaiting(t *testing.T) {
@@ -85,7 +94,9 @@ func TestLimiters_ChangeOnEveryNode(t *testing.T) {
 		require.Less(t, time.Since(began), time.Minute, "the other node keeps the old limit")
 	}
 
-	assert.Equal(t, 200, two.change(t, http.MethodDelete, path, "").Status)
+	removed := two.change(t, http.MethodDelete, path, "")
+	assert.Equal(t, 200, removed.Status)
+	assert.Equal(t, map[string]any{}, removed.Data)
 	after := one.change(t, http.MethodGet, path, "")
 	assert.Equal(t, "rule", after.Data["source"])
 	assert.EqualValues(t, 5, after.Data["remaining"], "DELETE resets the limiter")
@@ -112,6 +123,9 @@ func TestHTTP_BadInput(t *testing.T) {
 		{"POST /v1/acquire", `{"rule": "client", "key": "a", "permits": 0}`, 400, "permits"},
 		{"POST /v1/acquire", `{"rule": "client", "key": "a", "permits": -1}`, 400, "permits"},
 		{"POST /v1/acquire", `{"rule": "client", "key": "a", "permits": 1.5}`, 400, "permits"},
+		{"POST /v1/acquire", `{"rule": "client", "key": "a", "permits": 1000000000}`, 429, ""},
+		{"POST /v1/acquire", `{"rule": "client", "key": "a", "permits": 1000000001}`, 400, "permits"},
+		{"POST /v1/acquire", `{"rule": "client", "key": "a", "maxWaitMillis": -1}`, 400, "maxWaitMillis"},
 		{"POST /v1/acquire", `{"rule": "client", "key": "a", "permits": 1e30}`, 400, "permits"},
 		{"POST /v1/acquire", `{"rule": "client", "key": "a", "maxWaitMillis": 30001}`, 400, "maxWaitMillis"},
 		{"POST /v1/acquire", `{"rule": "none", "key": "a"}`, 404, ""},
@@ -131,6 +145,7 @@ func TestHTTP_BadInput(t *testing.T) {
 		got := s.do(t, method, path, c.body)
 		assert.Equal(t, c.status, got.Status, "%s %.80s: %v", c.call, c.body, got)
 		assert.Equal(t, c.status, got.Code, "%s %.80s", c.call, c.body)
+		assert.NotEmpty(t, got.Message, "%s %.80s", c.call, c.body)
 		if c.field != "" {
 			assert.Equal(t, c.field, got.Data["field"], "%s %.80s: %v", c.call, c.body, got)
 		}
