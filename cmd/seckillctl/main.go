@@ -126,10 +126,10 @@ type database struct {
 // with opens the database, calls work and closes it. Commands that only read do not migrate: an old
 // program must not change a newer schema. Nor do they make a file, as SQLite would for a wrong name.
 func (d database) with(s *session, work func(*sqlstore.Store) error) error {
-	file, sqlite := strings.CutPrefix(d.DSN, "sqlite:")
-	file, _, _ = strings.Cut(file, "?")
-	if _, err := os.Stat(file); sqlite && errors.Is(err, fs.ErrNotExist) {
-		return usage(fmt.Errorf("--mysql-dsn or SECKILL_MYSQL_DSN: there is no file %s", file))
+	if file, sqlite := sqlstore.SQLiteFile(d.DSN); sqlite {
+		if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
+			return usage(fmt.Errorf("--mysql-dsn or SECKILL_MYSQL_DSN: there is no file %s", file))
+		}
 	}
 	return d.withNew(s, work)
 }

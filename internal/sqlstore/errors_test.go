@@ -148,7 +148,7 @@ func TestSQLite_UsesDurablePragmas(t *testing.T) {
 		require.Equal(t, want, got, pragma)
 	}
 	require.Equal(t, "x.db?"+sqliteParams, sqliteDSN("sqlite:x.db"))
-	require.Equal(t, "file:x.db?mode=rw&"+sqliteParams, sqliteDSN("file:x.db?mode=rw"))
+	require.Equal(t, "file:x.db?mode=rw&"+sqliteParams, sqliteDSN("sqlite:file:x.db?mode=rw"))
 }
 
 // TestMySQL_RejectsTextThatIsTooLong checks that MySQL rejects text that is longer than its column.

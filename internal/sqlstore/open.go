@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -33,14 +32,14 @@ type Store struct {
 	batches *batcher.Batcher[struct{}, func(*gorm.DB) error, error]
 }
 
-// Open prepares a store. "sqlite:path" and "file:…" (an SQLite URI) open SQLite; any other DSN is
-// go-sql-driver's "user:password@tcp(host:port)/database?…". Its address may list servers,
-// "h1:3306,h2:3306": connections then use the one that accepts writes (see package primary). MySQL
-// may be down, because connections are made when they are needed. readDSN names one or several
-// replicas for lists (see readReplica). Empty, and with SQLite ignored: no replica.
+// Open prepares a store. "sqlite:path" opens SQLite; any other DSN is go-sql-driver's
+// "user:password@tcp(host:port)/database?…". Its address may list servers, "h1:3306,h2:3306":
+// connections then use the one that accepts writes (see package primary). MySQL may be down,
+// because connections are made when they are needed. readDSN names one or several replicas for
+// lists (see readReplica). Empty, and with SQLite ignored: no replica.
 func Open(ctx context.Context, dsn, readDSN string) (s *Store, err error) {
-	if forSQLite(dsn) {
-		s, err = openSQLite(ctx, dsn)
+	if file, sqlite := SQLiteFile(dsn); sqlite {
+		s, err = openSQLite(ctx, dsn, file)
 	} else {
 		s, err = openMySQL(dsn, readDSN)
 	}
@@ -48,10 +47,6 @@ func Open(ctx context.Context, dsn, readDSN string) (s *Store, err error) {
 		return nil, fmt.Errorf("open the database: %w", err)
 	}
 	return s, nil
-}
-
-func forSQLite(dsn string) bool {
-	return strings.HasPrefix(dsn, "sqlite:") || strings.HasPrefix(dsn, "file:")
 }
 
 // newStore sets up GORM on a pool. GORM's own transactions, prepared statements and log are off:

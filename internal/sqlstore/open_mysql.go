@@ -90,7 +90,7 @@ func AddrOf(dsn string) string {
 
 // CheckDSN returns the problem of a DSN; nil for those of SQLite and for none.
 func CheckDSN(dsn string) error {
-	if dsn == "" || forSQLite(dsn) {
+	if _, sqlite := SQLiteFile(dsn); sqlite || dsn == "" {
 		return nil
 	}
 	_, err := mysqlConfig(dsn)
