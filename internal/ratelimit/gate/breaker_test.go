@@ -29,6 +29,41 @@ func (s *silent) TakeEach(
 	return nil, ctx.Err()
 }
 
+// TestBreaker_OpensAndProbes moves the clock between single callers of a store that fails at once.
+func TestBreaker_OpensAndProbes(t *testing.T) {
+	down, clock, meter := true, testclock.New(), &counters{}
+	store := moody{ratelimit.NewMemory(clock.Now), func() bool { return down }}
+	g := newGate(t, book(t, `{rules: [{name: r, by: [goods], algorithm: smooth_bursty,
+		permitsPerSecond: 1000, onError: open}]}`), store,
+		gate.Options{Now: clock.Now, Deadline: unhurried, Count: meter.count})
+	calls := func(callers int) int64 {
+		before := meter.of(gate.EventRedisCall)
+		for range callers {
+			require.True(t, decide(t, g, "r", goods(1)).Allowed)
+		}
+		return meter.of(gate.EventRedisCall) - before
+	}
+	for _, step := range []struct {
+		name           string
+		down           bool
+		after          time.Duration
+		callers, calls int64
+	}{
+		{"two failures", true, 0, 2, 2},
+		{"a success ends the row", false, 0, 1, 1},
+		{"three failures in a row", true, 0, 5, 3},
+		{"open", true, 99 * ms, 5, 0},
+		{"one probe", true, ms, 5, 1},
+		{"open again", true, 99 * ms, 5, 0},
+		{"a probe that succeeds", false, ms, 5, 5},
+		{"closed", true, 0, 5, 3},
+	} {
+		down = step.down
+		clock.Add(step.after)
+		require.Equal(t, step.calls, calls(int(step.callers)), step.name)
+	}
+}
+
 // TestBreaker_FailedCallCountsOnce lets 16 callers wait for each call. The breaker opens after
 // three calls, and not after three callers. The clock stands still, so the breaker makes no probe.
 func TestBreaker_FailedCallCountsOnce(t *testing.T) {

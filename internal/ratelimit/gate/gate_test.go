@@ -199,7 +199,12 @@ func TestGate_DryRunCountsAndAdmits(t *testing.T) {
 	meter := &counters{}
 	g := inMemory(t, hotRule, meter.count)
 	for range 5 {
-		require.True(t, decide(t, g, "dry", goods(1)).Allowed)
+		out := decide(t, g, "dry", goods(1))
+		require.True(t, out.Allowed)
+		if out.DryRun { // it took no permit that could come back
+			out.Refund()
+			g.Close()
+		}
 	}
 	require.EqualValues(t, 4, meter.of(gate.EventDryRun))
 	require.EqualValues(t, 5, meter.of(gate.EventAllowed))
@@ -234,7 +239,8 @@ rules:
 // TestGate_MissingKeys checks each onMissingKey setting: admit, deny, or one bucket for all such
 // requests.
 func TestGate_MissingKeys(t *testing.T) {
-	g := inMemory(t, hotRule, nil)
+	meter := &counters{}
+	g := inMemory(t, hotRule, meter.count)
 	for range 3 {
 		out := decide(t, g, "skip", rules.Attributes{})
 		require.True(t, out.Allowed)
@@ -242,7 +248,10 @@ func TestGate_MissingKeys(t *testing.T) {
 		require.Nil(t, limit)
 		require.Nil(t, policy)
 	}
-	require.False(t, decide(t, g, "deny", rules.Attributes{}).Allowed)
+	require.EqualValues(t, 3, meter.of(gate.EventAllowed))
+	out := decide(t, g, "deny", rules.Attributes{})
+	require.Equal(t, []bool{false, true}, []bool{out.Allowed, out.Never})
+	require.EqualValues(t, 1, meter.of(gate.EventDenied))
 	require.True(t, decide(t, g, "shared", rules.Attributes{Route: "a"}).Allowed)
 	require.False(t, decide(t, g, "shared", rules.Attributes{Route: "b"}).Allowed,
 		"requests without an address share one bucket")
@@ -306,7 +315,9 @@ func TestGate_LimitsWaiters(t *testing.T) {
 	b := book(t, `
 rules:
   - {name: wait, by: [goods], algorithm: reserve, permitsPerSecond: 10, burst: 1, maxWait: 60s}`)
-	g := newGate(t, b, ratelimit.NewMemory(nil), gate.Options{Waiters: 3, Deadline: unhurried})
+	meter := &counters{}
+	g := newGate(t, b, ratelimit.NewMemory(nil),
+		gate.Options{Waiters: 3, Deadline: unhurried, Count: meter.count})
 	var waited, refused atomic.Int64
 	var all sync.WaitGroup
 	for range 50 {
@@ -323,6 +334,34 @@ rules:
 	all.Wait()
 	require.Positive(t, refused.Load())
 	require.Positive(t, waited.Load())
+	require.Equal(t, refused.Load(), meter.of(gate.EventDenied))
+	require.Equal(t, waited.Load(), meter.of(gate.EventWaited))
+}
+
+// TestResult_WaitBeyondTheWaitersReturnsThePermit lets two callers have permits in ten and twenty
+// seconds, of whom only one may wait.
+func TestResult_WaitBeyondTheWaitersReturnsThePermit(t *testing.T) {
+	g := newGate(t, book(t, waitRule), ratelimit.NewMemory(nil),
+		gate.Options{Waiters: 1, Deadline: unhurried})
+	require.True(t, decide(t, g, "wait", goods(1)).Allowed)
+	first, second := decide(t, g, "wait", goods(1)), decide(t, g, "wait", goods(1))
+	wait, ended := second.Decision.Wait, make(chan error)
+	require.Greater(t, wait, first.Decision.Wait)
+	go func() { ended <- first.Wait(t.Context()) }()
+	for other := int64(2); ; other++ { // until the first one waits
+		decide(t, g, "wait", goods(other))
+		if !decide(t, g, "wait", goods(other)).Allowed {
+			break
+		}
+	}
+	require.ErrorIs(t, second.Wait(t.Context()), gate.ErrLimited)
+	require.Equal(t, ratelimit.Decision{
+		RetryAfter: wait, Remaining: second.Remaining, ResetAfter: second.ResetAfter, At: second.At,
+	}, second.Decision)
+	g.Drain()
+	require.ErrorIs(t, <-ended, gate.ErrDraining)
+	g.Close()
+	require.Less(t, decide(t, g, "wait", goods(1)).Decision.Wait, wait)
 }
 
 func TestDecideAll_TakesAllOrNothing(t *testing.T) {
