@@ -61,8 +61,11 @@ func drawStep(t *rapid.T) time.Duration {
 		50, 50, 5000, 5000, 1_000_000, 1_000_000, 100_000_000, 100_000_000_000,
 	}).Draw(t, "step up to µs")
 	step := time.Duration(rapid.Int64Range(0, most).Draw(t, "step µs")) * us
-	if rapid.IntRange(0, 9).Draw(t, "back") == 0 {
+	switch rapid.IntRange(0, 19).Draw(t, "back") {
+	case 0:
 		return -step
+	case 1: // the longest correction, or another clock
+		return -100*ms - time.Duration(rapid.IntRange(0, 1).Draw(t, "more µs"))*us
 	}
 	return step
 }

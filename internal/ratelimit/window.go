@@ -141,7 +141,7 @@ func (s slidingState) retry(t *Params, now, n int64) int64 {
 	if room >= 0 {
 		return left - room/s.last
 	}
-	return left + max(0, t.Cost-(t.Free-n)*t.Cost/s.count)
+	return left + t.Cost - (t.Free-n)*t.Cost/s.count
 }
 
 func (s slidingState) status(t *Params, now int64) answer {

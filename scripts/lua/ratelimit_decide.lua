@@ -406,7 +406,7 @@ local function windows()
       if t.least > t.free then return NEVER, 0, 0, 0 end
       local room = (t.free - s.count - t.least) * t.cost
       if room >= 0 then return DENIED, 0, 0, in_us(s, left - div(room, s.last)) end
-      return DENIED, 0, 0, in_us(s, left + max(0, t.cost - div((t.free - t.least) * t.cost, s.count)))
+      return DENIED, 0, 0, in_us(s, left + t.cost - div((t.free - t.least) * t.cost, s.count))
     end
     s.count = s.count + granted
     return ALLOWED, granted, 0, 0
