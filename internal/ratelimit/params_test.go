@@ -68,7 +68,7 @@ func TestParams_Bounds(t *testing.T) {
 			ratelimit.MaxTicks / 86_400_000, ratelimit.MaxTicks/86_400_000 + 1,
 			window(ratelimit.SlidingWindow, 86400),
 		},
-		"half a rate of a window": {4, 3, func(n int64) ratelimit.Limit {
+		"rate of a window that is whole": {4, 3, func(n int64) ratelimit.Limit {
 			rate := float64(n) / 2
 			return ratelimit.Limit{Algorithm: ratelimit.FixedWindow, PermitsPerSecond: rate}
 		}},
