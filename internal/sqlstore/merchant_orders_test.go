@@ -2,6 +2,8 @@ package sqlstore
 
 import (
 	"context"
+	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -116,5 +118,28 @@ func (h fixture) TestShip_IsForPaidOrders(t *testing.T) {
 		salechange.ActShipOrder, salechange.ActShipOrder, salechange.ActRevealOrder,
 		salechange.ActExportOrders,
 	}, h.actions(t, sale.GoodsID))
+	h.requireBalanced(sale.GoodsID)
+}
+
+// TestOrders_EraseABuyersData runs the statement of the operator's page.
+func (h fixture) TestOrders_EraseABuyersData(t *testing.T) {
+	page := string(must.Get(os.ReadFile("../../docs/how-to/operate.md"))(t))
+	_, rest, _ := strings.Cut(page, "## Erase a buyer's data")
+	_, rest, _ = strings.Cut(rest, "```sql\n")
+	statement, _, _ := strings.Cut(rest, "```")
+	sale := h.exposed(10, 2)
+	paid, open, other := h.writeOrder(sale, 1), h.writeOrder(sale, 1), h.writeOrder(sale, 2)
+	must.Get(h.receiveOne(h.payment(sale, "p-1", paid), today))(t)
+	must.Get(h.SetAddress(t.Context(), sale.GoodsID, paid, "~1.sealed"))(t)
+	shipment := order.Shipment{Carrier: "UPS", TrackingNumber: "T-1"}
+	want := must.Get(h.Ship(seller(t), sale.GoodsID, paid, shipment, today))(t)
+	kept := []order.Order{h.order(sale.GoodsID, open), h.order(sale.GoodsID, other)}
+	require.NotEmpty(t, want.Name+want.Phone)
+
+	require.NoError(t, h.db.Exec(strings.ReplaceAll(statement, "'USER'", "'1'")).Error)
+	want.Name, want.Phone, want.Address, want.TrackingNumber = "", "", "", ""
+	require.Equal(t, want, h.order(sale.GoodsID, paid))
+	require.Equal(t, kept,
+		[]order.Order{h.order(sale.GoodsID, open), h.order(sale.GoodsID, other)})
 	h.requireBalanced(sale.GoodsID)
 }
