@@ -33,7 +33,8 @@ func main() {
 	}
 }
 
-// run checks all tracked files below the working directory and returns the number of hits.
+// run checks all tracked files below the working directory and returns the number of hits. An allow
+// that removes no forbidden word from any file is a hit, too.
 func run(out io.Writer) (hits int, err error) {
 	list, err := parse(words)
 	if err != nil {
@@ -54,6 +55,12 @@ func run(out io.Writer) (hits int, err error) {
 				hits++
 				fmt.Fprintf(out, "%s:%d: %s\n", file, i, word)
 			}
+		}
+	}
+	for _, a := range list.allows {
+		if !a.needed {
+			hits++
+			fmt.Fprintf(out, "words.txt: allow %s: is not needed\n", a.pattern)
 		}
 	}
 	return hits, nil
@@ -82,7 +89,13 @@ var (
 // vocabulary is a parsed words.txt.
 type vocabulary struct {
 	scopes map[string][][]string // path prefixes by word; an empty list is every path
-	allow  []*regexp.Regexp
+	allows []*allow
+}
+
+// allow is a pattern whose matches may contain forbidden words.
+type allow struct {
+	pattern *regexp.Regexp
+	needed  bool // a match had one
 }
 
 func parse(text string) (vocabulary, error) {
@@ -97,7 +110,7 @@ func parse(text string) (vocabulary, error) {
 			if err != nil {
 				return v, fmt.Errorf("words.txt: %w", err)
 			}
-			v.allow = append(v.allow, re)
+			v.allows = append(v.allows, &allow{pattern: re})
 			continue
 		}
 		forms, paths, _ := strings.Cut(line, "@")
@@ -112,11 +125,22 @@ func parse(text string) (vocabulary, error) {
 // all contain the word desk.
 var wordPattern = regexp.MustCompile(`[A-Z]?[a-z]+|[A-Z]+`)
 
-// find returns the forbidden words of a line.
-func (v vocabulary) find(file, line string) (found []string) {
-	for _, re := range v.allow {
-		line = re.ReplaceAllString(line, " ")
+// find returns the forbidden words of a line, and marks the allows that it needs.
+func (v vocabulary) find(file, line string) []string {
+	for _, a := range v.allows {
+		if v.wordsOf(file, line) == nil {
+			return nil
+		}
+		line = a.pattern.ReplaceAllStringFunc(line, func(match string) string {
+			a.needed = a.needed || v.wordsOf(file, match) != nil
+			return " "
+		})
 	}
+	return v.wordsOf(file, line)
+}
+
+// wordsOf is find without the allows.
+func (v vocabulary) wordsOf(file, line string) (found []string) {
 	for _, word := range wordPattern.FindAllString(line, -1) {
 		word = strings.ToLower(word)
 		for _, paths := range v.scopes[word] {
