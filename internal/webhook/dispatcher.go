@@ -192,11 +192,18 @@ func (d *Dispatcher) step(ctx context.Context, e Endpoint) (goOn bool, err error
 	if err != nil {
 		return false, err
 	}
-	if next.NextAt.After(now) && !setBackSince(next, now) { // an attempt on demand came before it
+	if waits(e, next, now) { // an attempt on demand came before it
 		e.DueAt = next.NextAt
 		return false, d.Store.SaveProgress(ctx, e, nil)
 	}
 	return d.attempt(ctx, e, next, now)
+}
+
+// waits reports whether a delivery is not due yet. A time that its owner's change or demand has set
+// is no pause: the delivery was due at once, and the database's clock was set back since.
+func waits(e Endpoint, next Delivery, now time.Time) bool {
+	return next.NextAt.After(now) && !next.Retried && !next.NextAt.Equal(e.UpdatedAt) &&
+		!setBackSince(next, now)
 }
 
 // setBackSince reports whether the database's clock was set back since the last attempt of a

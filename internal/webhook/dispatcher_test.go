@@ -244,6 +244,56 @@ func TestDispatcher_ClockSetBack(t *testing.T) {
 	require.Equal(t, 3, attemptsAfter(time.Minute))
 }
 
+// TestDispatcher_ClockSetBackSinceAChange checks that what an owner has made due is sent at once if
+// the database's clock was set back since: the events of a new endpoint, a delivery that waits for
+// its next attempt, and a dead one on demand.
+func TestDispatcher_ClockSetBackSinceAChange(t *testing.T) {
+	const step, day = 10 * time.Minute, 24 * time.Hour
+	for name, c := range map[string]struct {
+		failing time.Duration // before the change
+		pause   time.Duration // then, until the change
+		change  func(f *fixture, id string)
+	}{
+		"new": {change: func(f *fixture, _ string) { f.orders(f.sale(), 1) }},
+		"waits": {failing: day / 4, pause: 2 * step, change: func(f *fixture, id string) {
+			_, _, err := f.service.Change(f.t.Context(), merchant(), id,
+				webhook.Change{MaxBatch: new(int64(1))})
+			require.NoError(f.t, err)
+		}},
+		"on demand": {failing: day + day/8, pause: day, change: func(f *fixture, id string) {
+			d := f.deliveries(id)[0]
+			require.Equal(f.t, webhook.Dead, d.State)
+			must.Get(f.service.Retry(f.t.Context(), merchant(), id, d.ID))(f.t)
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t, sqliteFile(t))
+			f.store.now = time.Now().UTC().Truncate(time.Millisecond)
+			r := newReceiver(t, answerStatus(http.StatusInternalServerError))
+			e, _ := f.endpoint(r.URL, webhook.Change{})
+			d := f.dispatcher(r)
+			if c.failing > 0 {
+				f.orders(f.sale(), 1)
+			}
+			for passed := time.Duration(0); passed < c.failing; passed += step / 2 {
+				f.store.pass(step / 2)
+				f.round(d)
+			}
+			attempts := len(r.requests())
+			for c.failing > 0 && c.failing < day && len(r.requests()) == attempts {
+				f.store.pass(step / 2) // until the next attempt, which begins a pause of an hour
+				f.round(d)
+			}
+			attempts = len(r.requests())
+			f.store.pass(c.pause)
+			c.change(f, e.ID)
+			f.store.pass(-step)
+			f.round(d)
+			require.Equal(t, attempts+1, len(r.requests()))
+		})
+	}
+}
+
 // TestDispatcher_DeadAfterADay checks that each delivery is dead after a day of its own. Dead ones
 // are sent again on demand with one attempt, and the endpoint is disabled after five days.
 func TestDispatcher_DeadAfterADay(t *testing.T) {
