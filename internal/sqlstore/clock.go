@@ -29,9 +29,22 @@ type serverClock struct{ last atomic.Pointer[reading] }
 
 // reading is the server's time when this process received it. The monotonic clock adds the time
 // since, so that a step of this host's clock changes nothing.
-type reading struct{ server, received time.Time }
+type reading struct {
+	server, received time.Time
+	wall             time.Time // received, without the monotonic clock
+}
 
-func (r *reading) fresh() bool { return r != nil && time.Since(r.received) < clockLife }
+func newReading(server time.Time) *reading {
+	now := time.Now()
+	return &reading{server: server, received: now, wall: now.Round(0)}
+}
+
+// fresh reports whether the reading can be used. Linux's monotonic clock stands still while the host
+// is suspended: the wall clock shows that. A step of it costs one more reading.
+func (r *reading) fresh() bool {
+	return r != nil && time.Since(r.received) < clockLife &&
+		time.Since(r.wall).Abs() < clockLife
+}
 
 func (r *reading) now() time.Time { return r.server.Add(time.Since(r.received)) }
 
@@ -50,7 +63,7 @@ func (s *Store) Now(ctx context.Context) (time.Time, error) {
 	if err != nil {
 		return time.Time{}, wrapError("read the server's clock", err)
 	}
-	read := &reading{server: time.UnixMicro(micros).UTC(), received: time.Now()}
+	read := newReading(time.UnixMicro(micros).UTC())
 	s.clock.last.Store(read)
 	return read.now(), nil
 }

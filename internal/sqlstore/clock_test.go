@@ -39,6 +39,20 @@ func TestNow_IsTheServersTime(t *testing.T) {
 	})
 }
 
+// TestNow_AfterTheHostWasSuspended checks that the server's clock is read again on a host whose
+// monotonic clock stood still for an hour. Orders would be written with a payBy that is over.
+func TestNow_AfterTheHostWasSuspended(t *testing.T) {
+	t.Parallel()
+	onEach(t, sqlServers, func(t *testing.T, dsn string) {
+		h := openFixture(t, dsn, "")
+		before := must.Get(h.Now(t.Context()))(t)
+		read := *h.clock.last.Load()
+		read.server, read.wall = read.server.Add(-time.Hour), read.wall.Add(-time.Hour)
+		h.clock.last.Store(&read)
+		require.WithinDuration(t, before, must.Get(h.Now(t.Context()))(t), 30*time.Minute)
+	})
+}
+
 // TestClockSetBack_HidesNoRow checks that work from before the server's clock was set back by an
 // hour is due at once, and that work which waits on purpose still waits.
 func (h fixture) TestClockSetBack_HidesNoRow(t *testing.T) {
