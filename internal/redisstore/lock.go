@@ -14,21 +14,28 @@ import (
 
 // unlockScript deletes the lock if ARGV 1 still holds it.
 var unlockScript = redis.NewScript(
-	`if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0`,
+	`local has = redis.call('GET', KEYS[1])
+if has and string.match(has, '^%S+') == ARGV[1] then return redis.call('DEL', KEYS[1]) end
+return 0`,
 )
 
 // lockScript acquires or renews a lock. KEYS 1 the lock; ARGV 1 the holder, 2 milliseconds. Returns
 // 1, or 0 where another holder has it. A lock that expires later than ARGV 2 was acquired before
 // Redis' clock was set back. It gets the usual life, so that a dead holder's lock does not last
-// longer by that step. A living holder renews it.
+// longer by that step. A living holder renews it. The value is the holder and the end of the lock in
+// Unix milliseconds, because no key expires in the Redis of standalone.
 var lockScript = redis.NewScript(`local has = redis.call('GET', KEYS[1])
-if has and has ~= ARGV[1] then
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local holder, ends = string.match(has or '', '^(%S+) (%d+)$')
+local over = ends and tonumber(ends) <= now
+if has and holder ~= ARGV[1] and not over then
   if redis.call('PTTL', KEYS[1]) > tonumber(ARGV[2]) then
     redis.call('PEXPIRE', KEYS[1], ARGV[2])
   end
   return 0
 end
-redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
+redis.call('SET', KEYS[1], string.format('%s %d', ARGV[1], now + ARGV[2]), 'PX', ARGV[2])
 return 1`)
 
 // acquire takes or renews the lock for a holder. It reports false where another holder has it.
