@@ -40,20 +40,25 @@ func (h *fixture) reconcileOnce(r *reconcile.Reconciler, goods int64) reconcile.
 // TestReconcile_ReportsDifferentTotals checks that the reconciler reports different totals from the
 // second round on. A single round may read Redis and MySQL while a purchase is in flight.
 func TestReconcile_ReportsDifferentTotals(t *testing.T) {
-	h := newFixture(t)
-	sale := h.exposeSale(5, 2)
-	var log bytes.Buffer
-	r := h.reconciler(slog.New(slog.NewTextHandler(&log, nil)))
-	must.Get(h.mini.HIncrBy(fmt.Sprintf("sk:{%d}", sale.GoodsID), "avail", -2))(t)
-	require.Zero(t, h.reconcileOnce(r, sale.GoodsID).Found,
-		"one round may read a sale during a purchase")
-	for range 2 {
-		require.Equal(t, seckill.Differences{Totals: 1}, h.reconcileOnce(r, sale.GoodsID).Found)
+	for _, field := range []string{"avail", "sold"} {
+		t.Run(field, func(t *testing.T) {
+			h := newFixture(t)
+			sale := h.exposeSale(5, 2)
+			var log bytes.Buffer
+			r := h.reconciler(slog.New(slog.NewTextHandler(&log, nil)))
+			must.Get(h.mini.HIncrBy(fmt.Sprintf("sk:{%d}", sale.GoodsID), field, -2))(t)
+			require.Zero(t, h.reconcileOnce(r, sale.GoodsID).Found,
+				"one round may read a sale during a purchase")
+			for range 2 {
+				require.Equal(t, seckill.Differences{Totals: 1},
+					h.reconcileOnce(r, sale.GoodsID).Found)
+			}
+			require.Equal(t, 2, strings.Count(log.String(), "difference=totals"))
+			l := h.ledger(sale.GoodsID)
+			require.False(t, l.Balanced)
+			require.Equal(t, seckill.Differences{Totals: 1}, l.Differences)
+		})
 	}
-	require.Equal(t, 2, strings.Count(log.String(), "difference=totals"))
-	l := h.ledger(sale.GoodsID)
-	require.False(t, l.Balanced)
-	require.Equal(t, seckill.Differences{Totals: 1}, l.Differences)
 }
 
 // TestReconcile_ReportsTotalsAfterAMoveOnItsWay checks that different totals are reported although
@@ -333,6 +338,24 @@ func TestReconcile_RepublishesUnwrittenOrders(t *testing.T) {
 	}
 	require.Equal(t, 6, strings.Count(log.String(), "difference=unwritten order_sn="+sn))
 	require.Equal(t, seckill.Differences{Unwritten: 1}, h.ledger(sale.GoodsID).Differences)
+}
+
+// TestReconcile_ParkedOrderKeepsItsUnits checks that an order whose adopter took units and stopped
+// before the commit is published again. MySQL has it as parked, and its units do not return.
+func TestReconcile_ParkedOrderKeepsItsUnits(t *testing.T) {
+	h := newFixture(t)
+	goods := h.exposeSale(5, 2).GoodsID
+	l := h.numbered(goods, 0, 7)
+	adopted := must.Get(h.redis.Adopt(t.Context(), goods, 1, 2, []reservation.OrderLine{l}))(t)
+	require.EqualValues(t, 1, adopted[l.OrderSn])
+	h.park(goods, l)
+	h.mini.SetTime(time.Now().Add(time.Minute + time.Second))
+	r := h.reconciler(h.parts.Log)
+	r.Publisher.Queue = &sentQueue{}
+	require.Equal(t, reconcile.Report{
+		GoodsID: goods, Found: seckill.Differences{Unwritten: 1}, Repaired: 1,
+	}, h.reconcileOnce(r, goods))
+	require.EqualValues(t, 1, h.ledger(goods).Pending)
 }
 
 // TestLedger_LostSaleHasNoneAfterItsEnd checks that a sale that Redis lost after its end has no

@@ -21,7 +21,7 @@ const (
 type findings struct {
 	written []order.Pending // active, and still pending in Redis
 	failed  []order.Pending // failed, and still pending in Redis
-	absent  []order.Pending // no row: in flight, or lost with the queue
+	absent  []order.Pending // parked, or no row: in flight, or lost with the queue
 	overdue []order.Pending // those of absent that are old enough to be published again
 }
 
@@ -29,8 +29,8 @@ type findings struct {
 func (r LedgerReader) compareAll(
 	ctx context.Context, v seckill.View, db seckill.Database,
 ) (seckill.Differences, error) {
-	d, f, err := r.compare(ctx, v)
-	if err != nil || v.Pending > 0 || len(f.failed) > 0 || d.Any() {
+	d, _, err := r.compare(ctx, v)
+	if err != nil || v.Pending > 0 || d.Any() {
 		return d, err
 	}
 	d.Totals, err = r.compareTotals(ctx, v, db)
