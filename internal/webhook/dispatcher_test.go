@@ -20,7 +20,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"flashsale.dev/seckill/internal/auth"
 	"flashsale.dev/seckill/internal/event"
+	"flashsale.dev/seckill/internal/order/retention"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/testing/must"
 	"flashsale.dev/seckill/internal/webhook"
@@ -338,12 +340,17 @@ func TestDispatcher_DeadAfterADay(t *testing.T) {
 	f.orders(f.sale(), 1)
 	pass(1.1)
 	f.orders(f.sale(), 3)
+	enable := func() webhook.Endpoint {
+		e, _, err := f.service.Change(ctx, merchant(), e.ID, webhook.Change{Enabled: new(true)})
+		require.NoError(t, err)
+		return e
+	}
 	require.True(t, must.Get(f.store.FindEndpoint(ctx, e.ID))(t).Enabled)
+	require.False(t, enable().FailingSince.IsZero(), "it was enabled, and fails")
 	pass(5)
 	require.False(t, must.Get(f.store.FindEndpoint(ctx, e.ID))(t).Enabled)
 	r.set(nil)
-	_, _, err := f.service.Change(ctx, merchant(), e.ID, webhook.Change{Enabled: new(true)})
-	require.NoError(t, err)
+	require.True(t, enable().FailingSince.IsZero())
 	before := len(r.items())
 	f.round(d)
 	require.Greater(t, len(r.items()), before, "what followed the dead delivery is sent")
@@ -492,6 +499,58 @@ func TestDispatcher_UntrustedCertificate(t *testing.T) {
 	f.round(f.dispatcher())
 	require.Equal(t, webhook.BadTLS, f.deliveries(e.ID)[0].Problem)
 	require.Empty(t, r.requests())
+}
+
+// counts are the attempts by their problem, and the dead deliveries that were counted last.
+type counts struct {
+	attempts map[webhook.Problem]int
+	dead     int64
+}
+
+// Attempted implements webhook.Metrics.
+func (c *counts) Attempted(p webhook.Problem) { c.attempts[p]++ }
+
+// CountedDead implements webhook.Metrics.
+func (c *counts) CountedDead(n int64) { c.dead = n }
+
+// TestDispatcher_RequestThatCannotBeMade checks that nothing is sent where the secret is sealed
+// with another key, until the key is back. A delivery whose events were deleted is dead at once,
+// and a later event is sent. Both are counted, and an operator reads of the dead one in the log.
+func TestDispatcher_RequestThatCannotBeMade(t *testing.T) {
+	f := newFixture(t, sqliteFile(t))
+	f.store.now = time.Now().UTC().Truncate(time.Millisecond)
+	r := newReceiver(t, nil)
+	e, _ := f.endpoint(r.URL, webhook.Change{MaxBatch: new(int64(10))})
+	sale := f.sale()
+	f.orders(sale, 1)
+	keys := f.keys
+	f.keys.Keys = must.Get(auth.NewPhones(auth.DerivedPhoneKey([]byte("another secret"))))(t)
+	c := &counts{attempts: map[webhook.Problem]int{}}
+	d := f.dispatcher(r)
+	d.Metrics, d.Log = c, slog.New(slog.NewTextHandler(&f.log, nil))
+	f.round(d)
+	first := f.deliveries(e.ID)[0]
+	require.Equal(t, []any{webhook.Pending, webhook.BadSecret, 0},
+		[]any{first.State, first.Problem, first.Status})
+
+	d.Secrets = keys
+	must.Get(f.store.Forget(t.Context(), retention.Events, time.Now().AddDate(1, 0, 0), 100))(t)
+	sns := f.orders(sale, 1)
+	f.store.pass(time.Minute)
+	f.round(d)
+	first = f.deliveries(e.ID)[0]
+	require.Equal(t, []any{webhook.Dead, webhook.EventsGone, int64(2)},
+		[]any{first.State, first.Problem, first.Attempts})
+	require.Contains(t, f.log.String(), "webhook delivery is dead")
+	require.Empty(t, r.requests())
+	f.store.pass(time.Minute)
+	f.round(d)
+	require.Len(t, r.items(), 1)
+	require.Equal(t, sns[0], r.items()[0].OrderSn)
+	d.CountDead(t.Context())
+	require.Equal(t, counts{map[webhook.Problem]int{
+		webhook.BadSecret: 1, webhook.EventsGone: 1, webhook.NoProblem: 1,
+	}, 1}, *c)
 }
 
 // TestDispatcher_RotatedSecretsOverlap checks that requests verify with both secrets for a day

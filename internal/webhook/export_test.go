@@ -8,6 +8,9 @@ import (
 // Body is the body of a request.
 type Body = body
 
+// CountDead counts dead deliveries once.
+func (d *Dispatcher) CountDead(ctx context.Context) { d.countDead(ctx) }
+
 // Round serves every endpoint that is due, and returns when all are served.
 func (d *Dispatcher) Round(ctx context.Context) {
 	var g sync.WaitGroup
