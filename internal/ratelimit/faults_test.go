@@ -311,6 +311,96 @@ func TestLimit_ZeroIsNotUnlimited(t *testing.T) {
 	}
 }
 
+// TestLimit_Bounds compiles limits with the last valid value of a field and with the first invalid
+// one. Rules and changes of limits promise these bounds.
+func TestLimit_Bounds(t *testing.T) {
+	const million, billion, day = 1_000_000, 1_000_000_000, 86_400
+	reserve := func(wait int64) ratelimit.Limit {
+		l := tokenBucket(1, 1)
+		l.Algorithm, l.MaxWaitMillis = ratelimit.Reserve, wait
+		return l
+	}
+	rate := func(a ratelimit.Algorithm, perSecond float64) ratelimit.Limit {
+		return ratelimit.Limit{Algorithm: a, PermitsPerSecond: perSecond, Parts: 10}
+	}
+	parts := func(parts int64) ratelimit.Limit {
+		l := window(ratelimit.SubWindows, 1, 1)
+		l.Parts = parts
+		return l
+	}
+	warmup := func(seconds, cold float64) ratelimit.Limit {
+		return ratelimit.Limit{
+			Algorithm: ratelimit.SmoothWarmingUp, PermitsPerSecond: 1, WarmupSeconds: seconds,
+			ColdFactor: cold,
+		}
+	}
+	nginx := func(delay int64) ratelimit.Limit {
+		return ratelimit.Limit{
+			Algorithm: ratelimit.Nginx, PermitsPerSecond: 1, Burst: 2, Delay: delay,
+		}
+	}
+	meter := func(burst int64) ratelimit.Limit {
+		return ratelimit.Limit{
+			Algorithm: ratelimit.LeakyMeter, PermitsPerSecond: million, Burst: burst,
+		}
+	}
+	for _, c := range []struct {
+		field          string
+		valid, invalid ratelimit.Limit
+	}{
+		{"maxWaitMillis", reserve(0), reserve(-1)},
+		{"maxWaitMillis", reserve(day * 1000), reserve(day*1000 + 1)},
+		{"permitsPerSecond", tokenBucket(million, 1), tokenBucket(million+1, 1)},
+		{"permitsPerSecond", rate(ratelimit.FixedWindow, 1), rate(ratelimit.FixedWindow, 0.5)},
+		{
+			"permitsPerSecond",
+			rate(ratelimit.FixedWindow, million), rate(ratelimit.FixedWindow, million+1),
+		},
+		{
+			"permitsPerSecond",
+			rate(ratelimit.SubWindows, million), rate(ratelimit.SubWindows, million+1),
+		},
+		{
+			"limit", window(ratelimit.FixedWindow, billion, day),
+			window(ratelimit.FixedWindow, billion+1, day),
+		},
+		{
+			"limit", window(ratelimit.TokenBucket, million, 1),
+			window(ratelimit.TokenBucket, million+1, 1),
+		},
+		{
+			"limit", window(ratelimit.SlidingWindow, (1<<51)/(day*1000), day),
+			window(ratelimit.SlidingWindow, (1<<51)/(day*1000)+1, day),
+		},
+		{
+			"limit", window(ratelimit.SlidingLog, million, 1),
+			window(ratelimit.SlidingLog, million+1, 1),
+		},
+		{
+			"intervalSeconds", window(ratelimit.FixedWindow, 1, 0.001),
+			window(ratelimit.FixedWindow, 1, 0.0005),
+		},
+		{
+			"intervalSeconds", window(ratelimit.FixedWindow, 1, day),
+			window(ratelimit.FixedWindow, 1, day+0.001),
+		},
+		{"parts", parts(1), parts(0)},
+		{"parts", parts(1000), parts(1001)},
+		{"coldFactor", warmup(1, 1), warmup(1, 0.5)},
+		{"coldFactor", warmup(1, 1000), warmup(1, 1001)},
+		{"warmupSeconds", warmup(day, 1), warmup(day+1, 1)},
+		{"delay", nginx(0), nginx(-1)},
+		{"delay", nginx(2), nginx(3)},
+		{"burst", meter(1), meter(0)},
+		{"burst", meter(billion), meter(billion + 1)},
+	} {
+		require.NoError(t, c.valid.Validate(), "%+v", c.valid)
+		var wrong *ratelimit.FieldError
+		require.ErrorAs(t, c.invalid.Validate(), &wrong, "%+v", c.invalid)
+		require.Equal(t, c.field, wrong.Field, "%+v", c.invalid)
+	}
+}
+
 // TestStore_MinGrantsAPart checks that a request with Min gets the remaining permits if they are at
 // least Min.
 func TestStore_MinGrantsAPart(t *testing.T) {
