@@ -1,7 +1,10 @@
 package limitservice_test
 
 import (
+	"context"
+	"io"
 	"math"
+	"net/http"
 	"testing"
 	"time"
 
@@ -340,4 +343,26 @@ func TestGRPC_HasHealthAndReflection(t *testing.T) {
 	}
 	assert.Contains(t, names, name)
 	require.NoError(t, stream.CloseSend())
+}
+
+// TestRatelimitd_StoppingNodeIsNotReady checks that a node that stops reports it to both kinds of
+// probes, and ends as soon as its last call has ended.
+func TestRatelimitd_StoppingNodeIsNotReady(t *testing.T) {
+	s := start(t, servers.Redis(t))
+	ctx, leave := context.WithCancel(t.Context())
+	defer leave()
+	client := healthpb.NewHealthClient(s.conn)
+	states := must.Get(client.Watch(ctx, &healthpb.HealthCheckRequest{}))(t)
+	next := func() string { return must.Get(states.Recv())(t).GetStatus().String() }
+	require.Equal(t, "SERVING", next())
+	stopped := make(chan error, 1)
+	go func() { stopped <- s.Stop() }()
+	require.Equal(t, "NOT_SERVING", next())
+	resp := must.Get(http.Get("http://" + s.OpsAddr() + "/readyz"))(t)
+	defer resp.Body.Close()
+	body := must.Get(io.ReadAll(resp.Body))(t)
+	require.Equal(t, http.StatusServiceUnavailable, resp.StatusCode)
+	require.Contains(t, string(body), `"node":"draining"`)
+	leave()
+	require.NoError(t, <-stopped)
 }
