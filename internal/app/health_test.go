@@ -150,6 +150,15 @@ func TestHealth_DatabaseWithoutMigrationsIsNotOK(t *testing.T) {
 	require.Equal(t, "ok", answered["mysql"])
 }
 
+// TestHealth_DrainingNodeIsNotReady checks that load balancers choose no node that stops.
+func TestHealth_DrainingNodeIsNotReady(t *testing.T) {
+	health := app.NewHealth(openIdle(t, time.Minute).Parts)
+	health.Drain()
+	ready, answered := health.Ready(t.Context())
+	require.False(t, ready)
+	require.Equal(t, "draining", answered["node"])
+}
+
 // TestHealth_LogsNothingForACallerThatIsGone checks a probe that hung up and a program that stops in
 // its first moments: the servers are well.
 func TestHealth_LogsNothingForACallerThatIsGone(t *testing.T) {
