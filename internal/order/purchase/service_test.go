@@ -73,3 +73,65 @@ func TestPlace_RepeatedPathIsConfirmedWithItsOrder(t *testing.T) {
 		})
 	}
 }
+
+// shutRedis is a Redis that refuses everything, and MySQL without the order.
+type shutRedis struct {
+	redis
+	order.SaleReader
+	gate seckill.GateState
+	sale seckill.View
+}
+
+func (r *shutRedis) Reserve(
+	context.Context, int64, int64, []reservation.Reservation,
+) (reservation.Result, error) {
+	return reservation.Result{}, &seckill.GateError{State: r.gate}
+}
+
+func (*shutRedis) Written(context.Context, int64, string) (bool, error) { return false, nil }
+
+// Sale implements order.SaleReader.
+func (r *shutRedis) Sale(context.Context, int64) (seckill.View, error) { return r.sale, nil }
+
+// ExposedSale implements order.SaleReader.
+func (r *shutRedis) ExposedSale(context.Context, int64) (seckill.View, error) { return r.sale, nil }
+
+// TestPlace_ShutGateRefusesOnlyWhatIsOver checks that a path is refused for good only if it can
+// have no order in the queue. Any other one asks again.
+func TestPlace_ShutGateRefusesOnlyWhatIsOver(t *testing.T) {
+	keys := ordersn.NewKeys([]byte("0123456789abcdef0123456789abcdef"))
+	now := time.Now()
+	valid := keys.Issue(goodsID, "1", now).Path()
+	expired := keys.Issue(goodsID, "1", now.Add(-ordersn.PathTTL)).Path()
+	const invented = "an earlier release may have stored this one"
+	for name, c := range map[string]struct {
+		path          string
+		gate          seckill.GateState
+		over, retired bool
+		refusal       string
+	}{
+		"on sale":           {valid, seckill.GateShut, false, false, "UNAVAILABLE"},
+		"on sale, invented": {invented, seckill.GateShut, false, false, "UNAVAILABLE"},
+		"backlog":           {valid, seckill.GateBacklog, true, true, "orders arrive faster"},
+		"over":              {expired, seckill.GateMissing, true, false, "UNAVAILABLE"},
+		"over, invented":    {invented, seckill.GateMissing, true, false, "BAD_PATH"},
+		"retired":           {valid, seckill.GateMissing, true, true, "ENDED"},
+		"retired, expired":  {expired, seckill.GateMissing, true, true, "BAD_PATH"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := &shutRedis{gate: c.gate}
+			r.sale = seckill.View{Now: now.Add(time.Second), Sale: seckill.Sale{
+				Status: seckill.Exposed, EndAt: now.Add(time.Hour), Retired: c.retired,
+			}}
+			if c.over {
+				r.sale.EndAt = now
+			}
+			service := purchase.NewService(r, r, r, broker{}, keys, nil, nil, nil, time.Second,
+				slog.New(slog.DiscardHandler))
+			_, err := service.Place(t.Context(), purchase.Request{
+				GoodsID: goodsID, Buyer: seckill.Actor{ID: "1"}, Path: c.path, Quantity: 1,
+			})
+			require.ErrorContains(t, err, c.refusal)
+		})
+	}
+}
