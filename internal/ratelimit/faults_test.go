@@ -315,6 +315,11 @@ func TestLimit_ZeroIsNotUnlimited(t *testing.T) {
 // one. Rules and changes of limits promise these bounds.
 func TestLimit_Bounds(t *testing.T) {
 	const million, billion, day = 1_000_000, 1_000_000_000, 86_400
+	bucket := func(perSecond float64, burst int64) ratelimit.Limit {
+		return ratelimit.Limit{
+			Algorithm: ratelimit.TokenBucket, PermitsPerSecond: perSecond, Burst: burst,
+		}
+	}
 	reserve := func(wait int64) ratelimit.Limit {
 		l := tokenBucket(1, 1)
 		l.Algorithm, l.MaxWaitMillis = ratelimit.Reserve, wait
@@ -393,6 +398,10 @@ func TestLimit_Bounds(t *testing.T) {
 		{"delay", nginx(2), nginx(3)},
 		{"burst", meter(1), meter(0)},
 		{"burst", meter(billion), meter(billion + 1)},
+		{"burst", bucket(million, billion), bucket(million, billion+1)},
+		{"permitsPerSecond", bucket(1, 366*day), bucket(1, 366*day+1)},
+		{"burst", bucket(1, 0), bucket(1, -1)},
+		{"limit", window(ratelimit.FixedWindow, 1, 1), window(ratelimit.FixedWindow, 0, 1)},
 	} {
 		require.NoError(t, c.valid.Validate(), "%+v", c.valid)
 		var wrong *ratelimit.FieldError

@@ -265,8 +265,8 @@ func saveDelivery(tx *gorm.DB, row deliveryRow) error { return tx.Save(&row).Err
 
 // DueEndpoints lists at most limit enabled endpoints that are due and that nobody serves, the
 // longest unserved first. Each has new events, or a delivery to send again. If the server's clock
-// was set back since it was served, its lease does not count, and it is due. What its owner has made
-// due is due at once, also if the clock was set back since.
+// was set back since it was served, its lease does not count, and it is due. What its owner has
+// made due is due at once, also if the clock was set back since.
 func (s *Store) DueEndpoints(
 	ctx context.Context, now time.Time, limit int,
 ) ([]webhook.Endpoint, error) {

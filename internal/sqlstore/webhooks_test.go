@@ -144,7 +144,9 @@ func (h fixture) TestDueEndpoints_HaveSomethingToSend(t *testing.T) {
 	require.Equal(t, []string{"e", "later"}, due(minutes(5)))
 	must.Get(h.ChangeEndpoint(ctx, later.ID, minutes(60), func(*webhook.Endpoint) {}))(t)
 	require.Equal(t, []string{"e", "later"}, due(today), "the clock was set back since the change")
-	must.Get(h.ChangeEndpoint(ctx, later.ID, today, func(e *webhook.Endpoint) { e.Enabled = false }))(t)
+	must.Get(h.ChangeEndpoint(ctx, later.ID, today, func(e *webhook.Endpoint) {
+		e.Enabled = false
+	}))(t)
 	leased := h.claim(e, "l", today)
 	require.Empty(t, due(today), "somebody serves it")
 	require.Equal(t, []string{"e"}, due(minutes(1)), "the lease has ended")

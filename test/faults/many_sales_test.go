@@ -45,8 +45,8 @@ type sideSale struct {
 type hitSome func(t *testing.T, r *run) (hit func(*sideSale) bool)
 
 // amongManySales injects a fault that hits some sales, and waits until those are rebuilt. Meanwhile
-// the other sales must continue to sell, without a 503 and without a rebuild. Before that, on a busy
-// machine, a rebuilder may have found a sale that was exposed in MySQL and not yet loaded.
+// the other sales must continue to sell, without a 503 and without a rebuild. Before that, on a
+// busy machine, a rebuilder may have found a sale that was exposed in MySQL and not yet loaded.
 func amongManySales(inject hitSome) func(*testing.T, *run) {
 	return func(t *testing.T, r *run) {
 		sales := make([]*sideSale, 18)
