@@ -57,6 +57,27 @@ func (s pagedStore) HoldingPages(
 	}
 }
 
+// TestExpose_NoRebuildBetweenMySQLAndRedis checks that a sale that is exposed in MySQL and not yet
+// in Redis is not taken for one that Redis has lost.
+func TestExpose_NoRebuildBetweenMySQLAndRedis(t *testing.T) {
+	h := newFixture(t)
+	rebuilding := func(sale seckill.Sale) error {
+		ctx, cancel := context.WithTimeout(t.Context(), within)
+		defer cancel()
+		_, err := h.rebuilder(h.store).Rebuild(ctx, sale.GoodsID, "test")
+		return err
+	}
+	h.Sales.Opener.Store = pagedStore{h.store, func() {
+		exposed := must.Get(h.store.LiveGoods(t.Context()))(t)
+		require.Len(t, exposed, 1)
+		require.ErrorIs(t, rebuilding(exposed[0]), rebuild.ErrRebuilding)
+	}, func() {}}
+	sale := h.exposeSale(10, 2)
+	require.EqualValues(t, 1, h.ledger(sale.GoodsID).Epoch)
+	h.runWorkers(settings()) // the rebuild waits for its barrier
+	require.NoError(t, rebuilding(sale), "the lock was released")
+}
+
 // TestRebuild_UnitsOfOrdersThatEndDuringALoad checks that orders that are cancelled between the
 // beginning of an epoch and its load return their units once, whether or not the load has read them
 // before. Their paths take nothing again, and their buyers may buy.

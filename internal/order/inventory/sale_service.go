@@ -112,7 +112,7 @@ func (s *SaleService) Expose(
 		s.Exposed(goodsID) // by another node
 		return sale, nil   // the rebuilder restores it if Redis lost it
 	}
-	opened, err := s.Opener.Open(seckill.WithActor(ctx, by), goodsID, rebuild.FirstToken)
+	opened, err := s.Opener.Expose(seckill.WithActor(ctx, by), goodsID)
 	s.Exposed(goodsID) // also after an error: its outcome may be unknown
 	if errors.Is(err, rebuild.ErrFenced) {
 		return s.Get(ctx, by, goodsID) // a concurrent call exposed it first

@@ -37,6 +37,13 @@ func (s epochStore) BeginEpoch(
 	return seckill.Sale{}, s.err
 }
 
+// downRedis is a Redis that does not answer.
+type downRedis struct{ rebuild.Redis }
+
+func (downRedis) LockRebuild(context.Context, int64, time.Duration) (func(), bool, error) {
+	return nil, false, context.DeadlineExceeded
+}
+
 // TestExpose_ReportsWhatMayBeExposed checks that Exposed gets each sale that may be exposed now,
 // also if another node exposes it or the outcome is unknown. A sale is over from its end on.
 func TestExpose_ReportsWhatMayBeExposed(t *testing.T) {
@@ -58,7 +65,7 @@ func TestExpose_ReportsWhatMayBeExposed(t *testing.T) {
 				sale := seckill.Sale{Status: c.status, EndAt: time.Now().Add(c.left)}
 				s := &SaleService{
 					Stores: Stores{Store: soldStore{sale: sale}},
-					Opener: rebuild.Opener{Store: epochStore{err: c.err}},
+					Opener: rebuild.Opener{Store: epochStore{err: c.err}, Redis: downRedis{}},
 				}
 				var exposed []int64
 				s.Exposed = func(goodsID int64) { exposed = append(exposed, goodsID) }

@@ -22,6 +22,16 @@ type Opener struct {
 	GateLifetime time.Duration
 }
 
+// Expose begins the first epoch of a draft, as Open does with FirstToken. It holds the lock of
+// rebuilds, because a draft that is exposed in MySQL and not yet loaded into Redis looks like a sale
+// that Redis has lost. Without the lock, such as while Redis is down, a rebuild may do the rest.
+func (o Opener) Expose(ctx context.Context, goodsID int64) (seckill.Sale, error) {
+	if unlock, ok, err := o.Redis.LockRebuild(ctx, goodsID, lockTTL); err == nil && ok {
+		defer unlock()
+	}
+	return o.Open(ctx, goodsID, FirstToken)
+}
+
 // Open begins an epoch under a fencing token, or with FirstToken the first epoch of a draft, which
 // has nothing to drain. The error is ErrFenced if a newer rebuild began, or if a sale with
 // FirstToken is no draft. A draft has no orders, and is exposed in MySQL even if Redis is down: the

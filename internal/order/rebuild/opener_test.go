@@ -84,13 +84,22 @@ func TestOpen_PaymentEndsByTheDatabasesClock(t *testing.T) {
 	}
 }
 
-// TestOpen_OnlyTheFirstEpochBeginsWithoutRedis checks that a draft is exposed in MySQL while Redis
-// is down. The Rebuilder loads it later. Any other epoch needs the time of Redis.
-func TestOpen_OnlyTheFirstEpochBeginsWithoutRedis(t *testing.T) {
-	for token, begun := range map[int64]bool{FirstToken: true, FirstToken + 1: false} {
-		store := &fakeStore{}
-		_, err := Opener{Store: store, Redis: fakeRedis{err: errDown}}.Open(t.Context(), 1, token)
-		require.ErrorIs(t, err, errDown)
-		require.Equal(t, begun, store.begun)
-	}
+func (r fakeRedis) LockRebuild(context.Context, int64, time.Duration) (func(), bool, error) {
+	return nil, false, r.err
+}
+
+// TestExpose_NeedsNoRedis checks that a draft is exposed in MySQL while Redis is down, or has the
+// lock of another process. The Rebuilder loads it later. Any other epoch needs the time of Redis.
+func TestExpose_NeedsNoRedis(t *testing.T) {
+	store, down := &fakeStore{}, fakeRedis{err: errDown}
+	_, err := Opener{Store: store, Redis: down}.Open(t.Context(), 1, FirstToken+1)
+	require.ErrorIs(t, err, errDown)
+	require.False(t, store.begun)
+	_, err = Opener{Store: store, Redis: down}.Expose(t.Context(), 1)
+	require.ErrorIs(t, err, errDown)
+	require.True(t, store.begun)
+	store = &fakeStore{}
+	_, err = Opener{Store: store, Redis: fakeRedis{}}.Expose(t.Context(), 1)
+	require.NoError(t, err)
+	require.True(t, store.begun)
 }
