@@ -50,6 +50,22 @@ func TestPurchase_PathThenOrder(t *testing.T) {
 	require.Equal(t, "CONFLICT", h.as(buyer(), "POST", "/orders/"+sn+"/cancel", "").Reason)
 }
 
+// TestOrderStream_SendsTheWholeOrder checks that the stream of an order has what GET has: the
+// address too.
+func TestOrderStream_SendsTheWholeOrder(t *testing.T) {
+	t.Parallel()
+	h := newFixture(t)
+	sn := h.order(buyer(), h.sell(nil), 1)
+	h.want(200, h.as(buyer(), "PUT", "/orders/"+sn+"/shipping",
+		`{"name":"Ann Lee","line1":"1 High Street","city":"Leeds","country":"GB"}`))
+	h.want(200, h.as(buyer(), "POST", "/orders/"+sn+"/pay", ""))
+	one := h.want(200, h.as(buyer(), "GET", "/orders/"+sn, ""))
+	require.Contains(t, one.Body, "1 High Street")
+	_, stream := h.do("GET", "/orders/"+sn+"/events", "", "Authorization", h.bearer(buyer()))
+	_, sent, _ := strings.Cut(stream, "data: ")
+	require.JSONEq(t, string(one.Data), sent)
+}
+
 // TestPurchase_AcceptsFieldsInQueryFormAndJSON checks that a call with a small body reads its
 // fields from all three places.
 func TestPurchase_AcceptsFieldsInQueryFormAndJSON(t *testing.T) {

@@ -108,7 +108,7 @@ func (s *orderStream) refresh(ctx context.Context) bool {
 // sendOrder sends the order where the client does not have it yet; false ends the stream.
 func (s *orderStream) sendOrder(ctx context.Context) bool {
 	if id := eventID(s.order.Status); id > s.last {
-		data, err := json.Marshal(s.newOrderResponse(ctx, s.order))
+		data, err := json.Marshal(s.newWholeOrderResponse(ctx, s.order))
 		if err != nil || !s.write(fmt.Sprintf("event: status\nid: %d\ndata: %s\n\n", id, data)) {
 			return false
 		}
