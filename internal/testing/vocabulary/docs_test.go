@@ -5,6 +5,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -55,4 +56,38 @@ func TestDocs_RelativeLinksExist(t *testing.T) {
 			require.NoError(t, err, "%s links %s", file, link[1])
 		}
 	}
+}
+
+// TestDocs_GoTestCommandsFindTests checks that each command of the documents that names a test or a
+// benchmark of a package finds one there. It does not check subtests.
+func TestDocs_GoTestCommandsFindTests(t *testing.T) {
+	command := regexp.MustCompile("go test [^`]*")
+	dir := regexp.MustCompile(`\./([\w/-]*\w)`)
+	pattern := regexp.MustCompile(`-(run|bench) '?([^\s'/]+)`)
+	functions := map[string]*regexp.Regexp{
+		"run":   regexp.MustCompile(`func Test\w+`),
+		"bench": regexp.MustCompile(`func Benchmark\w+`),
+	}
+	checked := 0
+	for _, file := range trackedFiles(t, ".md") {
+		text := strings.ReplaceAll(read(t, file), "\n", " ")
+		for _, c := range command.FindAllString(text, -1) {
+			in := dir.FindStringSubmatch(c)
+			for _, p := range pattern.FindAllStringSubmatch(c, -1) {
+				if in == nil || p[2] == "^$" {
+					continue
+				}
+				var names []string
+				for _, source := range trackedFiles(t, "_test.go") {
+					if filepath.Dir(source) == in[1] {
+						names = append(names, functions[p[1]].FindAllString(read(t, source), -1)...)
+					}
+				}
+				require.True(t, slices.ContainsFunc(names, regexp.MustCompile(p[2]).MatchString),
+					"%s: %s", file, c)
+				checked++
+			}
+		}
+	}
+	require.Greater(t, checked, 10)
 }
