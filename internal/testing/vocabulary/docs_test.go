@@ -31,6 +31,11 @@ func read(t *testing.T, file string) string {
 	return string(text)
 }
 
+// TestREADME_IsShort checks the bound that the README keeps by leaving details to the pages it links.
+func TestREADME_IsShort(t *testing.T) {
+	require.LessOrEqual(t, strings.Count(read(t, "README.md"), "\n"), 130)
+}
+
 func TestKnownProblems_NameExistingTests(t *testing.T) {
 	var tests strings.Builder
 	for _, file := range trackedFiles(t, "_test.go") {
