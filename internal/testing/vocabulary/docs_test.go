@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -31,7 +32,7 @@ func read(t *testing.T, file string) string {
 	return string(text)
 }
 
-// TestREADME_IsShort checks the bound that the README keeps by leaving details to the pages it links.
+// TestREADME_IsShort checks the bound of the README, which leaves details to the pages it links.
 func TestREADME_IsShort(t *testing.T) {
 	require.LessOrEqual(t, strings.Count(read(t, "README.md"), "\n"), 130)
 }
@@ -95,4 +96,54 @@ func TestDocs_GoTestCommandsFindTests(t *testing.T) {
 		}
 	}
 	require.Greater(t, checked, 10)
+}
+
+// TestArchitecture_DrawsEveryImport compares the drawing of the layers with the imports of the
+// packages below internal/. In a box a package may import those after the next arrow.
+func TestArchitecture_DrawsEveryImport(t *testing.T) {
+	_, drawing, _ := strings.Cut(read(t, "docs/explanation/architecture.md"), "flowchart TD\n")
+	drawing, _, _ = strings.Cut(drawing, "```")
+	level, below, end := map[string]string{}, map[string][]string{}, map[string]string{}
+	for _, box := range regexp.MustCompile(`(\w+)\["([^":]+)`).FindAllStringSubmatch(drawing, -1) {
+		for i, names := range strings.Split(box[2], "→") {
+			at, next := fmt.Sprint(box[1], i), fmt.Sprint(box[1], i+1)
+			below[at], end[box[1]] = []string{next}, next
+			for name := range strings.SplitSeq(names, "·") {
+				level[strings.TrimSpace(name)] = at
+			}
+		}
+	}
+	arrows := regexp.MustCompile(`(\w+)(?:\["[^"]+"\])? --> (\w+)`)
+	for _, arrow := range arrows.FindAllStringSubmatch(drawing, -1) {
+		from := end[arrow[1]]
+		below[from] = append(below[from], arrow[2]+"0")
+	}
+	var reaches func(from, to string) bool
+	reaches = func(from, to string) bool {
+		return slices.ContainsFunc(below[from], func(next string) bool {
+			return next == to || reaches(next, to)
+		})
+	}
+	list := exec.CommandContext(t.Context(), "go", "list", "-f",
+		`{{if .GoFiles}}{{.ImportPath}} {{join .Imports " "}}{{end}}`, "./internal/...")
+	list.Dir = root
+	out, err := list.Output()
+	require.NoError(t, err)
+	for line := range strings.Lines(string(out)) {
+		var packages []string
+		for _, name := range strings.Fields(line) {
+			name, internal := strings.CutPrefix(name, "flashsale.dev/seckill/internal/")
+			if internal {
+				packages = append(packages, name)
+			}
+		}
+		if len(packages) == 0 || strings.HasPrefix(packages[0], "testing/") {
+			continue
+		}
+		require.Contains(t, level, packages[0], "the drawing lacks a package")
+		for _, name := range packages[1:] {
+			require.True(t, reaches(level[packages[0]], level[name]), "%s imports %s", packages[0],
+				name)
+		}
+	}
 }
