@@ -113,6 +113,7 @@ func TestPlace_UnconfirmedOrderIsUnavailable(t *testing.T) {
 	for range 2 { // no consumer runs, so the queue confirms nothing
 		_, err := h.Purchases.Place(t.Context(), p)
 		require.Equal(t, seckill.Unavailable, seckill.ReasonOf(err))
+		require.Equal(t, 1, strings.Count(err.Error(), "again"), err)
 	}
 	h.runWorkers(settings())
 	sn := h.place(p)

@@ -245,7 +245,7 @@ func refundAgain(tx *gorm.DB, r payment.Reversal, now time.Time) error {
 	case err != nil:
 		return err
 	case paid.State == payment.Refunding && paid.refund().InProgress(now):
-		return seckill.NewUnavailable("the payment is being refunded; report again", nil)
+		return seckill.NewUnavailable("the payment is being refunded", nil)
 	}
 	// DueRefunds recognises by refund_tried_at that the server's clock was set back since.
 	return tx.Exec(`UPDATE payments

@@ -136,7 +136,7 @@ func (s *Service) Place(ctx context.Context, p Request) (string, error) {
 	}
 	if got.notReplicated != nil { // the order is processed, but must not be confirmed yet
 		return "", seckill.NewUnavailable(
-			"the reservation is not safe yet; ask again with the same path", got.notReplicated)
+			"the reservation is not safe yet; use the same path", got.notReplicated)
 	}
 	switch {
 	case got.publication != nil:
@@ -146,7 +146,7 @@ func (s *Service) Place(ctx context.Context, p Request) (string, error) {
 	}
 	if err != nil {
 		return "", seckill.NewUnavailable(
-			"the order was not confirmed in time; ask again with the same path", err)
+			"the order was not confirmed in time; use the same path", err)
 	}
 	return got.OrderSn, nil
 }
@@ -260,7 +260,7 @@ func (s *Service) reserve(
 		}
 	}
 	return got, seckill.OrUnavailable(err,
-		"the reservation's outcome is unknown; ask again with the same path")
+		"the reservation's outcome is unknown; use the same path")
 }
 
 // epoch returns the last known epoch of a sale, or reads it; NotFound if there is no such sale.
