@@ -16,7 +16,7 @@ import (
 // CancelForMerchant cancels an order of a status, created or paid and not shipped, by the context's
 // actor. The same transaction returns its units, marks the payment of a paid one for the refunder,
 // and writes the audit log. A repeated call returns the cancelled order. Any other order is a
-// Conflict.
+// Conflict, and so is a cancelled one that was never paid, if the status is paid.
 func (s *Store) CancelForMerchant(
 	ctx context.Context, goodsID int64, orderSn string, from order.Status, now time.Time,
 ) (payment.Cancellation, error) {
@@ -28,6 +28,8 @@ func (s *Store) CancelForMerchant(
 				return payment.Cancellation{}, err
 			case len(rows) == 0:
 				return payment.Cancellation{Err: order.ErrNoSuchOrder}, nil
+			case from == order.Paid && rows[0].PaidAt == nil:
+				return payment.Cancellation{Err: notPaid(rows[0])}, nil
 			case rows[0].Status != from:
 				return withoutMove(rows[0]), nil
 			case rows[0].ShippedAt != nil:
@@ -44,6 +46,10 @@ func (s *Store) CancelForMerchant(
 			}
 			return endOrder(tx, sale, rows, from, action, now)
 		})
+}
+
+func notPaid(row orderRow) *seckill.Error {
+	return seckill.NewError(seckill.Conflict, "the order is %s, not paid", row.Status)
 }
 
 // endOrder cancels the one locked order of a status, with its entry in the audit log.
@@ -91,7 +97,7 @@ func (s *Store) Ship(
 				return none, err
 			}
 			if row.Status != order.Paid {
-				return none, seckill.NewError(seckill.Conflict, "the order is %s, not paid", row.Status)
+				return none, notPaid(row)
 			}
 			first := row.ShippedAt == nil
 			if !first && row.Shipment == shipment {

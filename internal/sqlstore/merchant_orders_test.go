@@ -67,6 +67,8 @@ func (h fixture) TestRefund_ReturnsUnitsAndMoneyOnce(t *testing.T) {
 	done = must.Get(h.CancelForMerchant(seller(t), sale.GoodsID, created, order.Created, now))(t)
 	require.NoError(t, done.Err)
 	require.NotNil(t, done.Move)
+	done = must.Get(h.CancelForMerchant(seller(t), sale.GoodsID, created, order.Paid, now))(t)
+	require.Equal(t, seckill.Conflict, seckill.ReasonOf(done.Err), "it was never paid")
 	done = must.Get(h.CancelForMerchant(seller(t), sale.GoodsID, "0", order.Created, now))(t)
 	require.ErrorIs(t, done.Err, order.ErrNoSuchOrder)
 	require.Equal(t,

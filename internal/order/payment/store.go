@@ -27,7 +27,8 @@ type Store interface {
 	) ([]Cancellation, error)
 	// CancelForMerchant cancels one order of a status, created or paid, for the context's actor. It
 	// marks the payment of a paid one for a refund. A cancelled order is returned as it is; Err is
-	// a Conflict for any other status and for a shipped order.
+	// a Conflict for any other status, for a shipped order, and for one to refund that was never
+	// paid.
 	CancelForMerchant(
 		ctx context.Context, goodsID int64, orderSn string, from order.Status, now time.Time,
 	) (Cancellation, error)
