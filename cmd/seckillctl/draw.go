@@ -27,10 +27,12 @@ type verifyDrawCmd struct {
 	Numbers    []int64 `arg:"" optional:"" name:"number" help:"Numbers whose positions are printed."`
 }
 
-// drawFile is what a file contains: the public status of a room, and places that somebody claims.
+// drawFile is what a file contains: the public status of a room, or the API's answer that has it,
+// and places that somebody claims.
 type drawFile struct {
 	waitingroom.Published
-	Places []waitingroom.Place `json:"places"`
+	Data   *waitingroom.Published `json:"data,omitempty"`
+	Places []waitingroom.Place    `json:"places"`
 }
 
 // drawResult is what is printed.
@@ -93,6 +95,9 @@ func (c *verifyDrawCmd) read(stdin io.Reader) (drawFile, error) {
 	var claims drawFile
 	if err := json.NewDecoder(stdin).Decode(&claims); err != nil {
 		return drawFile{}, usage(fmt.Errorf("read the published draw: %w", err))
+	}
+	if claims.Data != nil {
+		claims.Published = *claims.Data
 	}
 	return claims, nil
 }

@@ -80,11 +80,13 @@ func TestDrawVerify_FindsASwappedPositionInAFile(t *testing.T) {
 func TestDrawVerify_ChecksTheCommitmentOfAStatusWithoutPlaces(t *testing.T) {
 	status := `{"phase": "running", "joined": 7, "drawCommitment": "` + drawCommitment +
 		`", "drawSeed": "` + drawSeed + `", "drawDigest": "", "drawSize": 5}`
-	out, code := verifyDraw(t, status, "--file", "-")
-	require.Zero(t, code)
-	require.Equal(t, "the seed is the one that was committed to\n", out)
-	_, code = verifyDraw(t, strings.Replace(status, "6", "7", 1), "--file", "-")
-	require.Equal(t, codeBadDraw, code)
+	for _, text := range []string{status, `{"code": 200, "data": ` + status + `}`} {
+		out, code := verifyDraw(t, text, "--file", "-")
+		require.Zero(t, code, text)
+		require.Equal(t, "the seed is the one that was committed to\n", out)
+		_, code = verifyDraw(t, strings.Replace(text, "630", "730", 1), "--file", "-")
+		require.Equal(t, codeBadDraw, code)
+	}
 }
 
 func TestDrawVerify_RefusesAWrongCommandLine(t *testing.T) {
