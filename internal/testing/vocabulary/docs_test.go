@@ -64,6 +64,17 @@ func TestDocs_RelativeLinksExist(t *testing.T) {
 	}
 }
 
+// TestDecisions_SayThatTheyAreSuperseded checks that a record names the one that superseded it.
+func TestDecisions_SayThatTheyAreSuperseded(t *testing.T) {
+	const dir = "docs/explanation/adr/"
+	rows := regexp.MustCompile(`\((\S+)\) \|.*superseded.* by (\d+)`)
+	found := rows.FindAllStringSubmatch(read(t, dir+"README.md"), -1)
+	require.NotEmpty(t, found)
+	for _, row := range found {
+		require.Regexp(t, `\bADR\s+`+row[2]+`\b`, read(t, dir+row[1]))
+	}
+}
+
 // TestDocs_GoTestCommandsFindTests checks that each command of the documents that names a test or a
 // benchmark of a package finds one there. It does not check subtests.
 func TestDocs_GoTestCommandsFindTests(t *testing.T) {
