@@ -1422,7 +1422,9 @@ type Order struct {
 	CheckoutURL *string `json:"checkoutUrl,omitempty"`
 
 	// ClosedAt The time at which the order was cancelled, expired or failed.
-	ClosedAt  *Time `json:"closedAt,omitempty"`
+	ClosedAt *Time `json:"closedAt,omitempty"`
+
+	// CreatedAt The time at which the order was written. While it is queued, that at which its path was issued.
 	CreatedAt *Time `json:"createdAt,omitempty"`
 
 	// Currency ISO 4217, of amount; absent while the order is queued.

@@ -206,6 +206,7 @@ export type Order = {
   phoneNumber: string;
   /** Of the buyer's token; absent if it has none. */
   email?: string;
+  /** The time at which the order was written. While it is queued, that at which its path was issued. */
   createdAt?: Time;
   /** The end of the time to pay; absent until the order is written. */
   payBy?: Time;
