@@ -7,16 +7,17 @@
 -- ARGV  1 lease ('' = read INFO)   2 epoch   3 the sale's highest limit so far (0 = none)
 --       4 whether an operator requeues these orders (0, 1)
 --       then for each order: buyer id, quantity, order number, entry (JSON)
--- Returns {gate, epoch, units…}; without units unless the gate is 0. For each order the units that
---       it has now: those asked, or none where too few are left or the buyer's newer orders reach
---       the limit. Other units than asked mean that the buyer repeated the path with another
---       quantity in this epoch: that reservation is the order, and not this line.
--- An order that gets none stays in the buyer's holding, so that its path takes nothing later. An
--- order that has ended gets none: its first consumer may have slept while another one wrote it, and
--- the buyer cancelled. Only a requeue takes units for it again, also within the limit: a newer order
--- of the buyer may be pending, and MySQL would refuse it. A requeue leaves the units that admitted
--- buyers of a waiting room were promised. A late order was promised before them.
--- The present limit is not applied: it may have been lowered since the reservation.
+-- Returns {gate, epoch, units…}; without units unless the gate is 0. units are what each order has
+--       now: its quantity, or 0 where too few are left or the buyer would exceed the limit of
+--       argument 3. Any other number: the buyer has repeated the path with another quantity in this
+--       epoch. The caller must drop its line, because that reservation has the order's number.
+-- The limit of argument 3 is the highest so far: the present one may have been lowered since the
+-- reservation. An order that gets no units stays in the buyer's holding, so that its path takes
+-- nothing later. An order that has ended gets none: its first consumer may have slept while another
+-- one wrote it, and the buyer cancelled. Only a requeue takes units for it again. The limit applies
+-- to it too: a newer order of the buyer may be pending, and MySQL would refuse that one. A requeue
+-- leaves the units that are promised to admitted buyers of a waiting room. A late order need not,
+-- because it was promised before them.
 local sale, buyers, pending = KEYS[1], KEYS[2], KEYS[3]
 local FIRST_ARG, STRIDE = 5, 4
 local s = redis.call('HMGET', sale, 'gate', 'epoch', 'lease', 'from', 'until', 'avail', 'pend')

@@ -20,8 +20,8 @@
 local GATE_OPEN, GATE_MISSING, GATE_SHUT, GATE_LEASE, GATE_EPOCH, GATE_BACKLOG = 0, 1, 2, 3, 4, 5
 local GATE_EXPIRED = 6
 local OPEN, SHUT, LOADED = '0', '2', '3' -- values of the field gate
--- The field of staged holdings that has the number of batches and, after a space, the lease of the
--- first one. No buyer's id has a space.
+-- The staged holdings have this field beside the buyers. Its value is the number of batches, a
+-- space and the lease of the master that took the first batch. No buyer's id is a space.
 local BATCHES = ' '
 
 local function now_ms()
@@ -61,8 +61,8 @@ local function gate_of(s, expected_lease)
   return GATE_OPEN, epoch
 end
 
--- Redis runs the whole text of a script at each call, and each function of it costs about 500
--- instructions then. The functions below are made only where a script needs them.
+-- Each call runs the whole text of a script, and to define one function costs about 500
+-- instructions. A script therefore defines the functions below only when it needs them.
 
 -- A buyer's holding is "held sn:quantity sn:quantity …"; nil or false for a buyer without orders.
 -- An ended order stays as "sn:0" until it is pruned, so that its path takes nothing again.
@@ -137,10 +137,11 @@ local function holding_functions()
   }
 end
 
--- pending has an order as "ms:quantity:entry", or as "ms:quantity:#block" where its entry is in a
--- block: the JSON array of up to 32 entries of one call of reserve. blocks has them by name,
--- "outbox id.place in the call.number of entries". With n before the name it counts the orders of
--- a block that are pending no more, unless all of them left together.
+-- A value of pending is "ms:quantity:entry", or "ms:quantity:#block" where the entry is in a block.
+-- The hash blocks has two kinds of fields:
+-- <name>   the JSON array of up to 32 entries of one call of reserve. The name is
+--          "<outbox id>.<place in the call>.<number of entries>".
+-- n<name>  how many orders of the block are pending no more; absent before the first
 local function pending_functions()
   -- units_of returns the quantity of a pending order.
   local function units_of(order)
@@ -148,8 +149,8 @@ local function pending_functions()
     return tonumber(string.sub(order, ms + 1, string.find(order, ':', ms + 1, true) - 1))
   end
 
-  -- leave_block notes that n orders with this value in pending are not there any more. The last
-  -- ones delete their block.
+  -- leave_block counts n orders that were removed from pending, and had this value there. It
+  -- deletes a block whose orders are all gone.
   local function leave_block(blocks, order, n)
     local block, size = string.match(order, '^%d+:%d+:#(.+%.(%d+))$')
     if not block then return end

@@ -1,12 +1,12 @@
--- join: hands out numbers in the line of a sale, finds the numbers that they have, or removes
--- them. A buyer has one place. Whoever has a ticket gets its number again after Redis lost it. A
--- buyer whose turn has come, or who has left, joins again at the end. Before the draw, a buyer who
--- has left joins again with the same number. With several numbers, a buyer could choose among their
--- positions after Redis lost which of them were left.
+-- join: hands out numbers in the line of a sale, finds the numbers of buyers, or removes buyers
+-- from the line. A buyer has one number. A ticket restores a number that Redis has lost. A buyer
+-- whose admission has ended, or who has left, joins again with a new number at the end. Before the
+-- draw a buyer who has left gets the same number again. Otherwise a buyer could collect numbers: a
+-- Redis that lost which ones were left would let the buyer choose the best position among them.
 --
 -- KEYS  1 sale   2 room   3 turns   4 done   5 gap   6 late   7 buyers   8 used   (see room and gate)
---       9… for each buyer: a hash of buyers -> numbers, with LEFT after one that was left before
---       the draw. The release before reads no number there, and hands out another.
+--       9… for each buyer: a hash of buyers -> numbers, with LEFT after a number that was left
+--       before the draw. The release before this one takes such a value for none.
 -- ARGV  1 lease ('' = read INFO)   2 mode (0 find, 1 join, 2 leave)
 --       3 number of arguments for each buyer: 1, 2 or 4, the first of the following
 --       then for each buyer: id, field in the hash (else the id), number of the ticket or '',
@@ -40,8 +40,8 @@ local function note_joined(s, buyer, number)
   return s.next
 end
 
--- seat_function returns the function that decides about all buyers but new ones. To make all these
--- functions costs as much as two joins (see gate), so only groups that need them do.
+-- seat_function returns the function that decides on all buyers but new ones. To define all these
+-- functions costs as much as two joins (see gate), so a call defines them only when it needs them.
 local function seat_function()
   local done, gap, late = unpack(KEYS, 4, 6)
   local any_turns = not before_start and redis.call('EXISTS', turns) == 1
@@ -54,8 +54,8 @@ local function seat_function()
     redis.call('ZREM', late, number)
   end
 
-  -- leave ends the place of a number, also one that was not called. Nodes read the bitmap again
-  -- then.
+  -- leave ends the place of a number that was called or not. It counts numbers that were not in the
+  -- bitmap done, because nodes read that bitmap again when the count changes.
   local function leave(number)
     if not has(done, number) then state.left = state.left + 1 end
     forget(number)

@@ -6,9 +6,9 @@
 --   gate was opened on another master, and its reservations have not been drained;
 -- - other batches than the rebuild has staged: a Redis that was emptied lost them (see stage). The
 --   first batch has no orders, so that this holds for a sale without any;
--- - batches of another lease: a Redis that restarted may have lost what it had since the first one,
---   such as a merchant's change, and still have the batches;
--- - an older version of the sale than a merchant's change has brought meanwhile (see update).
+-- - batches that were staged under another lease: a Redis that has restarted since the first batch
+--   may have lost a merchant's change, although it still has the batches;
+-- - a version of the sale that is older than a merchant's change that Redis has (see update).
 -- Pending orders of the old epoch are in MySQL by then (the rebuild waited for its barrier) and are
 -- dropped. The outbox stays.
 --

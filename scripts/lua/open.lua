@@ -1,6 +1,7 @@
--- open: opens the gate of a loaded epoch until a moment, or renews it. MySQL names this master for
--- it (see internal/order/rebuild). A shut gate stays shut. A worker that slept shortens nothing; a
--- moment of a clock that was set back since is replaced.
+-- open: opens the gate of a loaded epoch until a moment, or renews it. The caller has checked that
+-- MySQL permits this master to be open (see internal/order/rebuild). A gate that a rebuild has shut
+-- stays shut. The moment only grows, because the call of a worker that slept may come late. It is
+-- replaced in any case after Redis' clock was set back.
 --
 -- KEYS  1 sale (hash)
 -- ARGV  1 lease ('' = read INFO)   2 epoch   3 from ms   4 until ms

@@ -1,7 +1,7 @@
--- prepare: makes a room ready on a master that may hand out numbers from now on. A room that this
--- master has from another one, or from before a restart, may lack the last numbers: the numbers
--- between what it knows and what MySQL had granted are a gap, until their holders show their
--- tickets.
+-- prepare: makes a room ready on a master that may hand out numbers from now on. A replica that was
+-- promoted, or a master that restarted, may lack the last numbers that were handed out. The numbers
+-- above those it knows, up to the ones that MySQL had granted, are a gap. A number leaves the gap
+-- when its buyer shows a ticket.
 --
 -- KEYS  1 sale   2 room   3 turns   4 done   5 gap   6 late   (see room)
 -- ARGV  1 lease ('' = read INFO)   2 lease and epoch that MySQL granted numbers   3 next   4 limit

@@ -1,6 +1,7 @@
--- release: applies stock moves of one goods, each once by its id, and only while the gate is open:
--- a demoted master would lose the units and keep the mark. A number whose units return stays in its
--- buyer's holding, so that a repeated path takes nothing.
+-- release: applies stock moves of one goods, each once by its id. It does so only while the gate is
+-- open: on a demoted master the units would be lost, and MySQL would have them as released. The
+-- number of an order whose units return stays in its buyer's holding, so that a repeated path takes
+-- nothing.
 --
 -- KEYS  1 sale (hash)   2 buyers (hash)   3 pending (hash)   4 moves (set: ids of this epoch)
 --       5 blocks (hash)

@@ -12,10 +12,11 @@
 --       5 quantities, 9 digits each ('' = each is 1, and no buyer is in the list twice)
 --       6 ends of the paths, Unix ms, 13 digits each   7 the earliest of these ends   8 the latest
 --       9 lengths of the entries, 2 bytes each
---       then n buyer ids, n order numbers, and JSON arrays of 32 entries each, the last of the
---       rest, without spaces between entries. Without numbers and entries the script takes
---       nothing. 5 then has the largest quantity. The script refuses with 6, without a detail, where
---       no unit is left; verdict 9, or no verdicts, leaves the decision to a call with entries.
+--       then n buyer ids, n order numbers, and the entries in JSON arrays without spaces: 32 in
+--       each array, and the rest in the last one.
+-- A check has only buyer ids after 9. It takes nothing, and its argument 5 is the largest quantity.
+--       Its verdict is 6, without a detail, for a buyer without a holding where no unit is left.
+--       Otherwise the verdict is 9, or there are no verdicts: a full call must decide.
 -- Returns {gate, epoch, now ms, units left, outbox id ('' = none), verdicts, detail…}; no verdicts
 --       unless the gate is 0. The verdicts are one digit for each reservation. Those marked with +
 --       have a detail, in order:
@@ -76,8 +77,9 @@ end
 local usual = quantities == '' and n <= avail
   and not (window or any_expired or has_room or stored_paths)
 
--- For a call with one reservation, each command costs more than what it does. HSETNX checks and
--- writes. Where Redis refuses it for lack of memory, the buyer may still repeat an order.
+-- With one reservation a call's cost is the number of its commands, so HSETNX replaces a read and a
+-- write. It also fails where Redis has no memory left. The code below then decides, because the
+-- buyer may repeat an order that exists.
 if usual and n == 1 then
   local sn, entries = ARGV[numbers + 1], ARGV[arrays + 1]
   if redis.pcall('HSETNX', buyers, ARGV[HEADER + 1], '1 ' .. sn .. ':1') == 1 then
@@ -146,8 +148,8 @@ local function path_of(buyer, key)
   return EXPIRED_PATH
 end
 
--- free is how many units one order may take. In a waiting room one unit is left for each other
--- admission. The rule of admit alone does not ensure it where a merchant raises the limit.
+-- free is how many units one order may take. In a waiting room it leaves one unit for each of the
+-- other admitted buyers. admit promises that too, but a merchant may have raised the limit since.
 local open = has_room and redis.call('ZCOUNT', turns, '(' .. now, '+inf')
 local function free_of_others()
   return math.min(avail, math.max(1, avail - math.max(0, open - 1)))
@@ -205,7 +207,7 @@ for i = 1, n do
     local entry = string.sub(body, from, entry_at - 2)
     holding = holding and with_order(holding, sn, units) or units .. ' ' .. sn .. ':' .. units
     verdict, avail, pend, had_now[buyer] = TAKEN, avail - q, pend + q, holding
-    -- A buyer who is in the group twice is in holdings twice. HSET keeps the later value.
+    -- A buyer who is in this call twice is in holdings twice. HSET keeps the later value.
     local at = 2 * taken
     holdings[at + 1], holdings[at + 2] = buyer, holding
     memory[at + 1], memory[at + 2] = sn, stamp .. units .. ':' .. entry
