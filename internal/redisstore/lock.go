@@ -19,11 +19,13 @@ if has and string.match(has, '^%S+') == ARGV[1] then return redis.call('DEL', KE
 return 0`,
 )
 
-// lockScript acquires or renews a lock. KEYS 1 the lock; ARGV 1 the holder, 2 milliseconds. Returns
-// 1, or 0 where another holder has it. A lock that expires later than ARGV 2 was acquired before
-// Redis' clock was set back. It gets the usual life, so that a dead holder's lock does not last
-// longer by that step. A living holder renews it. The value is the holder and the end of the lock
-// in Unix milliseconds, because no key expires in the Redis of standalone.
+// lockScript acquires or renews a lock. KEYS 1 the lock; ARGV 1 the holder, 2 its life in ms.
+// Returns 1, or 0 where another holder has it. The value is the holder and the end of the lock in
+// Unix ms, because no key expires in the Redis of standalone.
+//
+// A lock that expires in more than its life was acquired before Redis' clock was set back. The
+// script shortens it to one life, so that a dead holder's lock ends in that time. A living holder
+// renews it before.
 var lockScript = redis.NewScript(`local has = redis.call('GET', KEYS[1])
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)

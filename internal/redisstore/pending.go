@@ -58,7 +58,7 @@ func (s *Store) PendingAmong(
 ) (map[string]reservation.OrderLine, error) {
 	lines := make(map[string]reservation.OrderLine)
 	left, malformed, err := s.addPending(ctx, numbers, lines)
-	if err == nil && len(left) > 0 { // deleted since, so their orders have been settled
+	if err == nil && len(left) > 0 { // blocks deleted between the two reads: the orders are settled
 		var again error
 		left, again, err = s.addPending(ctx, left, lines)
 		malformed = errors.Join(malformed, again)
@@ -241,8 +241,9 @@ func (s *Store) pendingAlone(
 	return page, err
 }
 
-// pendingOfBlocks reads the orders of blocks that are pending still. A block may have none: a
-// program of an earlier release, which knows no blocks, has settled or released the last one.
+// pendingOfBlocks reads the orders of blocks that are still pending. A block may have none:
+// programs of an earlier release know no blocks, and leave a block behind whose last order they
+// settle or release.
 func (s *Store) pendingOfBlocks(
 	ctx context.Context, k keys, flat []string,
 ) (page []order.Pending, err error) {
@@ -333,13 +334,14 @@ func decodePending(entry []byte) (reservation.OrderLine, error) {
 	return line, err
 }
 
-// Adopt takes units of the present epoch for orders of an older one and returns the units that each
-// of them has now: none where it was refused or has ended. Other units than a line's mean that the
-// buyer repeated the path with another quantity: the line is void, and the order is on its way. The
-// error is a *seckill.GateError unless the gate of this epoch is open. It is another one where too
-// few replicas have what was adopted: the units stay taken, and a repeat returns them again.
+// Adopt takes units of the present epoch for orders of an older one. It returns the units that each
+// of them has now: its line's quantity, or 0 where it was refused or has ended. Any other number
+// means that the buyer has repeated the path with another quantity: the line is void, and the
+// message of the repeated purchase is on its way. limit is the most units that a buyer may hold
+// including these; 0 leaves that check to MySQL.
 //
-// limit is the most units that a buyer may hold including these; 0 leaves that check to MySQL.
+// The error is a *seckill.GateError unless the gate of this epoch is open. It is another one where
+// too few replicas have what was adopted: the units stay taken, and a repeated call returns them.
 func (s *Store) Adopt(
 	ctx context.Context, goodsID, epoch, limit int64, lines []reservation.OrderLine,
 ) (map[string]int64, error) {

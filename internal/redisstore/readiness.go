@@ -69,7 +69,7 @@ func (s *Store) checkMaster(ctx context.Context, node redis.UniversalClient) err
 	if err := pingMaster(ctx, node); err != nil {
 		return err
 	}
-	if node != s.client { // of a cluster; what is not well refuses every command
+	if node != s.client { // a master of a cluster
 		info, err := node.ClusterInfo(ctx).Result()
 		if err == nil && strings.Contains(info, "cluster_state:fail") {
 			return cause.With(errors.New("redis is part of a cluster that is down"),

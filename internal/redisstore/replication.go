@@ -23,10 +23,12 @@ const (
 )
 
 // runReplicated runs a script that takes units: reserve or adopt. With WaitReplicas it waits for
-// replicas in the same round trip. WAIT covers the writes of its own connection, so both go to the
-// master itself, and the store follows a cluster's redirections. It does not follow ASK to a slot
-// that moves: the slot has arrived soon after. notReplicated is the reason for which replicas may
-// lack the batch.
+// replicas in the same round trip. notReplicated says why replicas may lack the batch.
+//
+// WAIT covers the writes of its own connection only. The script and WAIT therefore go to the master
+// on one connection, past the cluster client, which would follow redirections. runReplicated reads
+// the cluster's masters again and repeats the call instead. That also serves an ASK: the slot that
+// is on its move has arrived by a later attempt.
 func (s *Store) runReplicated(
 	ctx context.Context, script *redis.Script, k keys, keys []string, args []any,
 ) (fields []any, notReplicated, err error) {
@@ -51,10 +53,10 @@ func (s *Store) runReplicated(
 	return fields, notReplicated, err
 }
 
-// runAndWait writes a marker key between the script and WAIT. A batch of repeated numbers writes
-// nothing, but earlier writes that it reports must be replicated too. Replicas apply writes in
-// order, so the marker covers those. EVAL sends the whole script, because a pipeline cannot repeat
-// EVALSHA before its WAIT.
+// runAndWait runs a script and WAIT in one pipeline. Between them it writes a marker key: a batch
+// of repeated numbers writes nothing itself, but the earlier writes that it reports must be
+// replicated too. Replicas apply writes in order, so those that have the marker have them. EVAL
+// sends the whole script, because a pipeline cannot load it and repeat EVALSHA before its WAIT.
 func (s *Store) runAndWait(
 	ctx context.Context, node redis.UniversalClient, script *redis.Script, k keys, keys []string,
 	args []any,

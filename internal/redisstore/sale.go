@@ -91,7 +91,7 @@ func (s *Store) Views(ctx context.Context, goodsIDs []int64) map[int64]seckill.V
 		k := keysOf(id)
 		answers[i] = s.view.EvalSha(ctx, pipe, []string{k.sale(), k.outbox()}, s.opts.Lease)
 	}
-	_, _ = pipe.Exec(ctx) // each answer counts
+	_, _ = pipe.Exec(ctx) // each answer has its own error
 	views := make(map[int64]seckill.View, len(goodsIDs))
 	for i, id := range goodsIDs {
 		var v seckill.View
@@ -248,9 +248,9 @@ func (s *Store) Shut(ctx context.Context, goodsID, epoch int64) (lease string, e
 }
 
 // UpdateSale writes the fields that a merchant can change: status, window, limit and rate, but no
-// counters. Of concurrent changes the newer version of the row prevails, whichever comes first.
-// seckill.ErrNotLoaded where Redis does not have the sale's epoch; a load that is under way is then
-// refused if it lacks this change.
+// counters. Of two changes the one of the newer version of the row stays, whichever arrives first.
+// The error is seckill.ErrNotLoaded where Redis does not have the sale's epoch. Redis then keeps
+// the version, and refuses a load under way that was read before this change.
 func (s *Store) UpdateSale(ctx context.Context, sale seckill.Sale) error {
 	text, err := encodeDetails(sale)
 	if err != nil {

@@ -23,9 +23,9 @@ const roomBuckets = 1 << 14
 // hash.
 const longID = 20
 
-// fieldOf returns the field of a buyer in a bucket. Long ids, such as UUIDs, would take three times
-// the memory. 96 bits of a hash collide for no sale's buyers: one collision takes some 2^48 ids. It
-// would only make two buyers share a place. No short id begins with a zero byte.
+// fieldOf returns the field of a buyer in a bucket: the id, or 96 bits of its hash, because a long
+// id such as a UUID would take three times the memory. Two of some 2^48 ids have the same hash, and
+// such buyers would only share a place. The zero byte distinguishes a hash from a short id.
 func fieldOf(buyer string) string {
 	if len(buyer) <= longID {
 		return buyer
