@@ -35,7 +35,7 @@ func (r *reply) peek() any {
 
 func (r *reply) fail(format string, args ...any) {
 	if r.err == nil {
-		r.err = fmt.Errorf("script's answer "+format, args...)
+		r.err = fmt.Errorf("the answer of a redis script "+format, args...)
 	}
 }
 
@@ -46,11 +46,11 @@ func (r *reply) int() int64 {
 	case string:
 		n, err := strconv.ParseInt(v, 10, 64)
 		if err != nil {
-			r.fail("field %d: %w", r.next-1, err)
+			r.fail("has no number in field %d: %w", r.next-1, err)
 		}
 		return n
 	default:
-		r.fail("field %d is a %T, not a number", r.next-1, v)
+		r.fail("has a %T in field %d, not a number", v, r.next-1)
 		return 0
 	}
 }
@@ -58,7 +58,7 @@ func (r *reply) int() int64 {
 func (r *reply) string() string {
 	s, ok := r.take().(string)
 	if !ok {
-		r.fail("field %d is no string", r.next-1)
+		r.fail("has no text in field %d", r.next-1)
 	}
 	return s
 }

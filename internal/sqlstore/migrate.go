@@ -103,7 +103,7 @@ func (s *Store) lockSchema(
 		}
 	}
 	if err == nil && !held.Bool {
-		err = errors.New("the lock is not held")
+		err = errors.New("not granted; SHOW PROCESSLIST shows the connection that may hold it")
 	}
 	if err != nil {
 		_ = conn.Close()

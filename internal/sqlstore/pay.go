@@ -119,7 +119,7 @@ func (s *Store) receive(
 
 // newNumberTaken returns the refusal of a number that belongs to another payment.
 func newNumberTaken() error {
-	return seckill.NewError(seckill.Conflict, "this payment's number stands for another one")
+	return seckill.NewError(seckill.Conflict, "this payment id belongs to another payment")
 }
 
 // receiver decides on payments one after the other. It writes their result once.

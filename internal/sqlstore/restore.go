@@ -142,7 +142,8 @@ func restore(
 	after := held[row.BuyerID] + row.Quantity
 	// The rules may have changed since the order failed, and others may have bought its units.
 	if after > sale.MaxPerBuyerLimit || row.Quantity > sale.Stock {
-		return seckill.NewError(seckill.Conflict, "the database has no room for this order")
+		return seckill.NewError(seckill.Conflict,
+			"the database has too few units, or the buyer has reached the sale's highest limit")
 	}
 	err = updateOne(tx.Exec(`UPDATE orders
 		SET status = ?, failure_reason = '', epoch = ?, pay_by = ?, closed_at = NULL

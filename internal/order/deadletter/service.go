@@ -211,7 +211,8 @@ func (s *Service) revive(
 // Redis replies.
 func (s *Service) nothingLeft(ctx context.Context, goodsID int64) error {
 	e := seckill.NewError(seckill.Conflict,
-		"there is no room for this order: too few units are left, or the buyer has bought otherwise")
+		"Redis has too few units left, or the buyer has reached the sale's highest limit or used "+
+			"the path again")
 	if v, err := s.Redis.View(ctx, goodsID); err == nil {
 		return e.With("available", v.Available)
 	}
