@@ -157,7 +157,7 @@ func TestPaymentCallback_LatePaymentIsKeptForARefund(t *testing.T) {
 		}, p)
 	}
 	h.eventually(func() bool {
-		return strings.Contains(h.textOf(h.log), "payment not refunded, will retry")
+		return strings.Contains(h.textOf(h.log), "cannot refund a payment, retrying")
 	}, "no refund was tried")
 	_, p := h.callback("p-late", sn, 1999) // the refunder's own test covers the retry
 	require.Equal(t, "refunding", p.State)

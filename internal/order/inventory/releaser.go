@@ -42,7 +42,7 @@ func (s Stores) Release(ctx context.Context, moves []order.StockMove) {
 func (s Stores) releaseGoods(ctx context.Context, goodsID int64, moves []order.StockMove) bool {
 	done, err := s.applyAll(ctx, goodsID, moves)
 	if err != nil {
-		s.Log.WarnContext(ctx, "stock moves can't be released, trying again", "goods_id", goodsID,
+		s.Log.WarnContext(ctx, "cannot release stock moves, retrying", "goods_id", goodsID,
 			"moves", len(moves), "err", err)
 	}
 	return err == nil && done == len(moves)
@@ -112,10 +112,10 @@ func (r *StockReleaser) runOnce(ctx context.Context) {
 	if err == nil {
 		due, err = r.dueGoods(ctx, before)
 	}
-	workers.Warn(ctx, r.Log, "stock moves can't be listed, trying again", err)
+	workers.Warn(ctx, r.Log, "cannot list stock moves, retrying", err)
 	workers.Each(ctx, due, func(ctx context.Context, goodsID int64) {
 		err := r.releaseDue(ctx, goodsID, before)
-		workers.Warn(ctx, r.Log, "stock moves can't be listed, trying again", err,
+		workers.Warn(ctx, r.Log, "cannot list stock moves, retrying", err,
 			"goods_id", goodsID)
 	})
 }

@@ -37,7 +37,7 @@ func (s *ChangeSyncer) Run(ctx context.Context) error {
 func (s *ChangeSyncer) runOnce(ctx context.Context) {
 	s.syncFields(ctx)
 	err := s.finishCuts(ctx)
-	workers.Warn(ctx, s.Log, "changes of sales can't be finished, trying again", err)
+	workers.Warn(ctx, s.Log, "cannot finish changes of sales, retrying", err)
 }
 
 // finishCuts serves every abandoned cut. It pages past those that Redis cannot decide now.
@@ -65,7 +65,7 @@ func (s *ChangeSyncer) finishAbandoned(ctx context.Context, c StockCut) {
 	case err == nil:
 		log.InfoContext(ctx, "finished an abandoned cut", "state", ended.State)
 	case !errors.Is(err, errCutOpen) && ctx.Err() == nil:
-		log.WarnContext(ctx, "an abandoned cut can't be finished, trying again", "err", err)
+		log.WarnContext(ctx, "cannot finish an abandoned cut, retrying", "err", err)
 	}
 }
 
@@ -80,7 +80,7 @@ func (s *ChangeSyncer) syncFields(ctx context.Context) {
 			return // the rebuilder restores what Redis lost
 		}
 		err := s.syncSale(ctx, sale.GoodsID)
-		workers.Warn(ctx, s.Log, "redis lacks a change, trying again", err,
+		workers.Warn(ctx, s.Log, "cannot bring a change of a sale into Redis, retrying", err,
 			"goods_id", sale.GoodsID)
 	})
 }

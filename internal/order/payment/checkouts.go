@@ -125,7 +125,7 @@ func (s *Service) hasten(ctx context.Context, o order.Order) {
 	}
 	err := s.store.HastenCheckout(ctx, o.GoodsID, o.OrderSn, o.ClosedAt)
 	if err != nil {
-		s.log.WarnContext(ctx, "can't hasten the end of a payment page", "order_sn", o.OrderSn,
+		s.log.WarnContext(ctx, "cannot hasten the end of a payment page", "order_sn", o.OrderSn,
 			"err", err)
 	}
 }

@@ -40,7 +40,7 @@ func (e *Expirer) runOnce(ctx context.Context) {
 	workers.Warn(ctx, e.Log, "cannot find overdue orders, retrying", err)
 	workers.Each(ctx, overdue, func(ctx context.Context, goodsID int64) {
 		moves, err := e.Store.ExpireDue(ctx, goodsID, now, expireChunk)
-		workers.Warn(ctx, e.Log, "can't expire orders, will retry", err, "goods_id", goodsID)
+		workers.Warn(ctx, e.Log, "cannot expire orders, retrying", err, "goods_id", goodsID)
 		e.Releaser.Release(ctx, moves)
 	})
 }

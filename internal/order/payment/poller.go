@@ -54,7 +54,7 @@ func (p *Poller) runOnce(ctx context.Context) {
 			due, err = p.Store.DueCheckouts(ctx, now, pollChunk)
 		}
 		if err != nil {
-			workers.Warn(ctx, p.Log, "can't read payment pages, will retry", err)
+			workers.Warn(ctx, p.Log, "cannot read payment pages, retrying", err)
 			return
 		}
 		if p.askAll(ctx, due) == 0 || len(due) < pollChunk {
@@ -77,7 +77,7 @@ func (p *Poller) askAll(ctx context.Context, due []Checkout) int64 {
 			err = p.ask(ctx, o, c, now)
 		}
 		if err != nil {
-			p.Log.WarnContext(ctx, "payment page not settled, will retry", "order_sn", c.OrderSn,
+			p.Log.WarnContext(ctx, "cannot settle a payment page, retrying", "order_sn", c.OrderSn,
 				"checkout_id", c.ID, "asked", c.Asked+1, "err", err)
 		}
 	})

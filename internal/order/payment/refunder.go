@@ -31,7 +31,7 @@ func (r *Refunder) runOnce(ctx context.Context) {
 		due, err = r.Store.DueRefunds(ctx, now, refundChunk)
 	}
 	if err != nil {
-		workers.Warn(ctx, r.Log, "can't read due refunds, will retry", err)
+		workers.Warn(ctx, r.Log, "cannot read due refunds, retrying", err)
 		return
 	}
 	workers.Each(ctx, due, func(ctx context.Context, refund Refund) {
@@ -67,9 +67,9 @@ func (r *Refunder) try(ctx context.Context, refund Refund) {
 	case err == nil:
 		r.Log.InfoContext(ctx, "the provider has taken the refund", attrs...)
 	case claimed && refund.NextRefund(now).IsZero():
-		r.Log.ErrorContext(ctx, "payment not refunded, gave up", append(attrs, "err", err)...)
+		r.Log.ErrorContext(ctx, "cannot refund a payment, gave up", append(attrs, "err", err)...)
 	default:
-		r.Log.WarnContext(ctx, "payment not refunded, will retry", append(attrs, "err", err)...)
+		r.Log.WarnContext(ctx, "cannot refund a payment, retrying", append(attrs, "err", err)...)
 	}
 }
 

@@ -101,7 +101,7 @@ func (n *Notifier) runOnce(ctx context.Context, all bool) {
 	for goodsID, sns := range n.subscribed(all) {
 		for chunk := range slices.Chunk(sns, pollChunk) {
 			if err := n.notify(ctx, goodsID, chunk); err != nil {
-				workers.Warn(ctx, n.log, "can't read the status of orders, will retry", err,
+				workers.Warn(ctx, n.log, "cannot read the status of orders, retrying", err,
 					"goods_id", goodsID)
 				break
 			}
