@@ -19,9 +19,9 @@ type adoption struct {
 	park  bool             // no open gate adopts the others
 }
 
-// adopt asks Redis for units of the present epoch for late orders of older ones. It parks the late
-// orders if the gate of that epoch is not open, or if Redis does not answer. They cannot wait for
-// the gate, because the rebuild that opens it waits for the queue.
+// adopt asks Redis for units of the present epoch for late orders of older ones. If the gate of
+// that epoch is not open, or Redis does not answer, the result asks to park them. They cannot wait
+// for the gate, because the rebuild that opens it waits for the queue.
 func (w *Writer) adopt(ctx context.Context, b Batch, late *AdoptError) adoption {
 	wanted := make(map[string]bool, len(late.OrderSns))
 	for _, sn := range late.OrderSns {
@@ -47,11 +47,11 @@ func (w *Writer) adopt(ctx context.Context, b Batch, late *AdoptError) adoption 
 	return adoption{units: adopted, epoch: late.Epoch}
 }
 
-// dropLost moves the lines that Redis refused to adopt from lines to lost. It drops a line of which
-// Redis has another quantity: the message of that reservation is on its way.
-func dropLost(
-	lines, lost []sourcedLine, adopted map[string]int64,
-) (kept, dropped []sourcedLine) {
+// splitAdopted returns the lines to write, and those that Redis refused to adopt. It leaves out a
+// line of which Redis has another quantity: the message of that reservation is on its way.
+func splitAdopted(
+	lines []sourcedLine, adopted map[string]int64,
+) (kept, lost []sourcedLine) {
 	for _, l := range lines {
 		switch units, asked := adopted[l.OrderSn]; {
 		case !asked || units == l.Quantity:

@@ -26,7 +26,7 @@ func (w *Writer) failOne(
 	ctx context.Context, goodsID int64, l sourcedLine, reason order.FailureReason,
 ) error {
 	body := order.EncodeOrder(goodsID, l.OrderLine)
-	d := w.deadLetter(goodsID, l.OrderSn, reason, l.delivery, body)
+	d := newDeadLetter(goodsID, l.OrderSn, reason, l.delivery, body)
 	began := time.Now()
 	var out order.Outcome
 	err := w.retry(ctx, "write a failed order", func() error {
@@ -58,9 +58,9 @@ func (w *Writer) addDeadLetter(ctx context.Context, d order.DeadLetter) error {
 	return err
 }
 
-// deadLetter makes the dead letter of a delivery. If the broker does not report the first delivery,
-// the writer sets its time.
-func (w *Writer) deadLetter(
+// newDeadLetter makes the dead letter of a delivery. Where the broker does not report when the
+// message was published, it counts as seen now.
+func newDeadLetter(
 	goodsID int64, sn string, reason order.FailureReason, from order.DeliveryInfo, body []byte,
 ) order.DeadLetter {
 	d := order.DeadLetter{

@@ -4,8 +4,8 @@ import "sync"
 
 // progress acknowledges the first messages of a batch while the writer writes the others.
 type progress struct {
-	ack    func(n int) error
-	before []int // see sorted
+	ack        func(n int) error
+	doneBefore []int // see sorted
 
 	mu      sync.Mutex
 	written []bool
@@ -26,9 +26,9 @@ func (p *progress) end(place int, err error) {
 	for p.next < len(p.written) && p.written[p.next] {
 		p.next++
 	}
-	if p.err != nil || p.next == len(p.written) || p.before[p.next] <= p.acked {
+	if p.err != nil || p.next == len(p.written) || p.doneBefore[p.next] <= p.acked {
 		return
 	}
-	p.acked = p.before[p.next]
+	p.acked = p.doneBefore[p.next]
 	p.err = p.ack(p.acked)
 }

@@ -8,12 +8,12 @@ import (
 // sorted is a batch by goods.
 type sorted struct {
 	goods []int64 // in the order of their first line
-	// before has, for each of goods, how many messages from the batch's start on are complete once
-	// the goods ahead of it are written.
-	before   []int
-	lines    map[int64][]sourcedLine
-	barriers []goodsBarrier
-	dead     []order.DeadLetter // lines and messages that break a rule
+	// doneBefore says of each of goods how many of the batch's first messages are complete once all
+	// goods ahead of it are written.
+	doneBefore []int
+	lines      map[int64][]sourcedLine
+	barriers   []goodsBarrier
+	dead       []order.DeadLetter // lines and messages that break a rule
 }
 
 type goodsBarrier struct {
@@ -38,7 +38,7 @@ func (w *Writer) sort(batch []received) sorted {
 		switch {
 		case r.err != nil:
 			s.dead = append(s.dead,
-				w.deadLetter(0, "", order.FailedMalformed, r.DeliveryInfo, r.Body))
+				newDeadLetter(0, "", order.FailedMalformed, r.DeliveryInfo, r.Body))
 		case r.message.Barrier != nil:
 			s.barriers = append(s.barriers, goodsBarrier{r.message.GoodsID, *r.message.Barrier})
 		default:
@@ -56,13 +56,13 @@ func (w *Writer) sortLines(s *sorted, r received, done int) {
 	for _, l := range r.message.Orders {
 		n, err := w.Keys.Verify(l.OrderSn, l.BuyerID)
 		if err != nil || n.GoodsID != goods || order.CheckLine(l) != nil {
-			d := w.deadLetter(goods, l.OrderSn, order.FailedMalformed, r.DeliveryInfo,
+			d := newDeadLetter(goods, l.OrderSn, order.FailedMalformed, r.DeliveryInfo,
 				order.EncodeLine(l))
 			s.dead = append(s.dead, d)
 			continue
 		}
 		if _, known := s.lines[goods]; !known {
-			s.goods, s.before = append(s.goods, goods), append(s.before, done)
+			s.goods, s.doneBefore = append(s.goods, goods), append(s.doneBefore, done)
 		}
 		l.Epoch = max(l.Epoch, n.Epoch) // earlier releases wrote it into the number
 		s.lines[goods] = append(s.lines[goods], sourcedLine{l, r.DeliveryInfo})

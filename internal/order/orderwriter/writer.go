@@ -43,8 +43,8 @@ type BatchStore interface {
 	RecordBarrier(ctx context.Context, goodsID int64, b order.Barrier, now time.Time) error
 }
 
-// Settler is Redis for the writer.
-type Settler interface {
+// Redis holds the reservations that the writer settles and adopts.
+type Redis interface {
 	// Settle turns pending reservations into sold units and returns how many it changed.
 	Settle(ctx context.Context, goodsID int64, sns []string) (int, error)
 	// Adopt takes units of the present epoch for orders of an older one and returns the units that
@@ -61,7 +61,7 @@ type Settler interface {
 // order, only that order becomes a dead letter.
 type Writer struct {
 	Store    BatchStore
-	Redis    Settler
+	Redis    Redis
 	Releaser *inventory.StockReleaser
 	Keys     *ordersn.Keys
 	Metrics  Metrics      // may be nil
@@ -71,10 +71,10 @@ type Writer struct {
 	Log            *slog.Logger
 }
 
-// Write writes a batch of deliveries to MySQL. It calls ack whenever the number of messages at the
-// batch's start that are written has grown, with that number. Publishers that wait for an
-// acknowledgement wait for no sale behind theirs. Write fails only if ctx ends first or ack fails.
-// The messages that are not acknowledged are redelivered.
+// Write writes a batch of deliveries to MySQL. It calls ack with n whenever the first n messages of
+// the batch are written, so that the publishers of one sale do not wait for the sales behind it.
+// Write fails only if ctx ends first or ack fails. The queue redelivers the messages that are not
+// acknowledged.
 func (w *Writer) Write(ctx context.Context, batch []received, ack func(n int) error) error {
 	work := w.sort(batch)
 	for _, d := range work.dead {
@@ -103,7 +103,7 @@ func (w *Writer) Write(ctx context.Context, batch []received, ack func(n int) er
 // writeGoods writes the lines of a batch, for several goods at a time, because each waits for a
 // commit and for Redis.
 func (w *Writer) writeGoods(ctx context.Context, work sorted, ack func(n int) error) error {
-	p := progress{ack: ack, before: work.before, written: make([]bool, len(work.goods))}
+	p := progress{ack: ack, doneBefore: work.doneBefore, written: make([]bool, len(work.goods))}
 	places := make([]int, len(work.goods))
 	for i := range places {
 		places[i] = i
@@ -150,20 +150,22 @@ func (w *Writer) commit(
 ) (out order.Outcome, lost []sourcedLine, err error) {
 	ctx, end := order.StartSpan(ctx, w.Tracer, "commit in MySQL")
 	defer func() { end(err) }()
-	var known adoption
+	var adopted adoption
 	err = w.retry(ctx, "write orders", func() error {
 		at, err := order.ReadTimes(ctx, w.Store, w.PaymentTimeout)
 		if err != nil {
 			return err
 		}
-		b := newBatch(goodsID, lines, known, at)
+		b := newBatch(goodsID, lines, adopted, at)
 		out, err = w.Store.WriteBatch(ctx, b)
 		late, ok := errors.AsType[*AdoptError](err)
 		if !ok {
 			return err
 		}
-		known = w.adopt(ctx, b, late)
-		lines, lost = dropLost(lines, lost, known.units)
+		adopted = w.adopt(ctx, b, late)
+		var refused []sourcedLine
+		lines, refused = splitAdopted(lines, adopted.units)
+		lost = append(lost, refused...)
 		return errAdopted
 	})
 	return out, lost, err
@@ -171,11 +173,11 @@ func (w *Writer) commit(
 
 // newBatch makes the batch of one transaction. Of a repeated order number the first delivery
 // counts.
-func newBatch(goodsID int64, lines []sourcedLine, known adoption, at order.Times) Batch {
+func newBatch(goodsID int64, lines []sourcedLine, adopted adoption, at order.Times) Batch {
 	b := Batch{
 		GoodsID: goodsID, Lines: make([]reservation.OrderLine, len(lines)),
 		Deliveries: make(map[string]order.DeliveryInfo, len(lines)),
-		Adopted:    known.units, Epoch: known.epoch, Park: known.park,
+		Adopted:    adopted.units, Epoch: adopted.epoch, Park: adopted.park,
 		Times: at,
 	}
 	for i, l := range lines {
