@@ -92,7 +92,7 @@ func writeBatch(tx *gorm.DB, sale saleRow, b orderwriter.Batch) (order.Outcome, 
 			Epoch: sale.Epoch, Limit: sale.MaxPerBuyerLimit, OrderSns: numbersOf(late),
 		}
 	}
-	if err := moveLate(tx, sale, b, lines, late); err != nil {
+	if err := updateParked(tx, sale, b, lines, late); err != nil {
 		return order.Outcome{}, err
 	}
 	fresh = without(fresh, late)
@@ -107,16 +107,16 @@ func writeBatch(tx *gorm.DB, sale saleRow, b orderwriter.Batch) (order.Outcome, 
 	if err != nil {
 		return order.Outcome{}, err
 	}
-	if err := p.claimTombstones(lost, b); err != nil {
+	if err := p.addTombstones(lost, b); err != nil {
 		return order.Outcome{}, err
 	}
 	p.out.Existing, p.out.Parked = existing, numbersOf(late)
 	return p.out, p.write(tx)
 }
 
-// moveLate parks the late lines of a batch. The other lines of older epochs have a row, or get it
-// in this transaction: they are parked no longer.
-func moveLate(
+// updateParked parks the late lines of a batch, and removes its other lines of older epochs from
+// the parked ones: they have a row, or get it in this transaction.
+func updateParked(
 	tx *gorm.DB, sale saleRow, b orderwriter.Batch, lines, late []reservation.OrderLine,
 ) error {
 	older := filter(lines, func(l reservation.OrderLine) bool { return l.Epoch < sale.Epoch })
@@ -152,7 +152,7 @@ func (p *batchPlan) write(tx *gorm.DB) error {
 	if err := insert(tx, p.deadLetters); err != nil {
 		return err
 	}
-	if err := fillTombstones(tx, p.claimed); err != nil {
+	if err := fillTombstones(tx, p.tombstones); err != nil {
 		return err
 	}
 	if len(p.out.Moves) > 0 {

@@ -23,7 +23,7 @@ type batchPlan struct {
 	holdings    map[string]int64 // units per buyer afterwards
 	orders      []orderRow
 	deadLetters []deadLetterRow
-	claimed     []orderRow // tombstones to fill
+	tombstones  []orderRow // to fill
 	out         order.Outcome
 }
 
@@ -110,24 +110,24 @@ func (p *batchPlan) addDeadLetter(l reservation.OrderLine, deadLetter order.Dead
 	p.out.Moves = append(p.out.Moves, newMove(p.sale, l, order.MoveFail, p.now))
 }
 
-// claimTombstones fills the tombstones of lines that arrive late. The orders stay failed. Their
-// units, which an adoption may have taken in Redis, are returned; the dead letter keeps the
-// message.
-func (p *batchPlan) claimTombstones(lines []reservation.OrderLine, b orderwriter.Batch) error {
+// addTombstones adds the tombstones of lines that arrive late, to fill them. The orders stay
+// failed. Their units, which an adoption may have taken in Redis, are returned; the dead letter
+// keeps the message.
+func (p *batchPlan) addTombstones(lines []reservation.OrderLine, b orderwriter.Batch) error {
 	for _, l := range lines {
 		if err := validate(l); err != nil {
 			return err
 		}
-		p.claimTombstone(l, deadLetterOf(b, l, order.FailedLost))
+		p.addTombstone(l, deadLetterOf(b, l, order.FailedLost))
 	}
 	return nil
 }
 
-// claimTombstone fills one tombstone. It keeps the tombstone's reason, which the buyer may have
-// read already.
-func (p *batchPlan) claimTombstone(l reservation.OrderLine, deadLetter order.DeadLetter) {
+// addTombstone adds one tombstone to fill. It keeps the tombstone's reason, which the buyer may
+// have read already.
+func (p *batchPlan) addTombstone(l reservation.OrderLine, deadLetter order.DeadLetter) {
 	deadLetter.Reason = order.FailedLost
-	p.claimed = append(p.claimed, newOrder(p.sale, l, p.now))
+	p.tombstones = append(p.tombstones, newOrder(p.sale, l, p.now))
 	p.addDeadLetter(l, deadLetter)
 }
 

@@ -17,7 +17,7 @@ import (
 // CreateSale stores a new sale and its audit entry. A goods id that exists is a Conflict. For a
 // repeated idempotency key it stores nothing and returns the first request's sale.
 func (s *Store) CreateSale(
-	ctx context.Context, sale seckill.Sale, once salechange.IdempotencyKey,
+	ctx context.Context, sale seckill.Sale, key salechange.IdempotencyKey,
 ) (seckill.Sale, error) {
 	row := rowOfSale(sale)
 	create := func(tx *gorm.DB) error {
@@ -27,9 +27,9 @@ func (s *Store) CreateSale(
 		if err := audit(tx, salechange.ActCreate, saleRow{}, row, sale.CreatedAt); err != nil {
 			return err
 		}
-		return saveAnswer(tx, once, row, "", sale.CreatedAt)
+		return saveAnswer(tx, key, row, "", sale.CreatedAt)
 	}
-	known, err := s.runOnce(ctx, once, sale.CreatedAt,
+	known, err := s.runOnce(ctx, key, sale.CreatedAt,
 		func() error { return s.inTx(ctx, "create a sale", create) })
 	if known != nil {
 		return known.Answer, nil
@@ -43,7 +43,7 @@ func (s *Store) CreateSale(
 // open cut has fields. A repeated idempotency key changes nothing and returns the first answer, or
 // the cut that is still open.
 func (s *Store) Change(
-	ctx context.Context, goodsID int64, c salechange.Change, once salechange.IdempotencyKey,
+	ctx context.Context, goodsID int64, c salechange.Change, key salechange.IdempotencyKey,
 	now time.Time,
 ) (inventory.BegunChange, error) {
 	var b inventory.BegunChange
@@ -65,16 +65,16 @@ func (s *Store) Change(
 			if err := checkExternalID(tx, sale, rowOfSale(after)); err != nil {
 				return err
 			}
-			b.Cut, err = beginCut(tx, sale, c, once, now)
+			b.Cut, err = beginCut(tx, sale, c, key, now)
 			return err
 		}
 		if sale, b.Moves, err = change(tx, sale, c, now); err != nil {
 			return err
 		}
 		b.Sale = sale.sale()
-		return saveAnswer(tx, once, sale, "", now)
+		return saveAnswer(tx, key, sale, "", now)
 	}
-	known, err := s.runOnce(ctx, once, now,
+	known, err := s.runOnce(ctx, key, now,
 		func() error { return s.inSaleTx(ctx, "change a sale", goodsID, write) })
 	if known != nil {
 		return s.repeatedChange(ctx, *known)
@@ -178,7 +178,7 @@ func addUnits(tx *gorm.DB, sale saleRow, units int64, now time.Time) (order.Stoc
 // DeleteDraft deletes a draft; the audit log keeps its fields. Any other sale is a Conflict. A
 // repeated idempotency key deletes nothing.
 func (s *Store) DeleteDraft(
-	ctx context.Context, goodsID int64, once salechange.IdempotencyKey, now time.Time,
+	ctx context.Context, goodsID int64, key salechange.IdempotencyKey, now time.Time,
 ) error {
 	remove := func(tx *gorm.DB, row saleRow) error {
 		if row.Status != seckill.Draft {
@@ -190,9 +190,9 @@ func (s *Store) DeleteDraft(
 		if err := audit(tx, salechange.ActDelete, row, saleRow{}, now); err != nil {
 			return err
 		}
-		return saveAnswer(tx, once, row, "", now)
+		return saveAnswer(tx, key, row, "", now)
 	}
-	_, err := s.runOnce(ctx, once, now,
+	_, err := s.runOnce(ctx, key, now,
 		func() error { return s.inSaleTx(ctx, "delete a draft", goodsID, remove) })
 	return err
 }

@@ -49,19 +49,19 @@ func (r cutRow) cut() inventory.StockCut {
 // beginCut writes the row of a cut under the goods row's lock. Its epoch is the one that Redis must
 // have.
 func beginCut(
-	tx *gorm.DB, sale saleRow, c salechange.Change, once salechange.IdempotencyKey, now time.Time,
+	tx *gorm.DB, sale saleRow, c salechange.Change, key salechange.IdempotencyKey, now time.Time,
 ) (*inventory.StockCut, error) {
 	by := seckill.ActorOf(tx.Statement.Context)
 	row := cutRow{
 		GoodsID: sale.GoodsID, ID: newID(), Epoch: sale.Epoch, Quantity: -c.StockDelta,
 		Wanted: c, ActorID: by.ID, ActorRole: by.Role, APIKeyID: by.APIKey.ID,
-		APIKeyName: by.APIKey.Name, IdempotencyKey: once.Key,
+		APIKeyName: by.APIKey.Name, IdempotencyKey: key.Key,
 		State: inventory.CutOpen, MadeAt: now.UnixMilli(),
 	}
 	if err := tx.Create(&row).Error; err != nil {
 		return nil, err
 	}
-	return new(row.cut()), saveAnswer(tx, once, sale, row.ID, now)
+	return new(row.cut()), saveAnswer(tx, key, sale, row.ID, now)
 }
 
 // waitForCuts refuses a change of fields while an open cut has fields too. These would replace the

@@ -93,7 +93,7 @@ func planFailed(
 	switch {
 	// A line without units has nothing to return and does not change its tombstone.
 	case tombstones[line.OrderSn] && line.Quantity > 0:
-		p.claimTombstone(line, deadLetter)
+		p.addTombstone(line, deadLetter)
 	case len(existing) > 0:
 	default:
 		p.addFailed(line, deadLetter)

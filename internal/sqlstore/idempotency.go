@@ -30,30 +30,31 @@ func (idempotencyRow) TableName() string { return "idempotency_keys" }
 // key's row. The transaction inserts that row last (saveAnswer): of concurrent requests one
 // commits, and the others find its row.
 func (s *Store) runOnce(
-	ctx context.Context, o salechange.IdempotencyKey, now time.Time, transaction func() error,
+	ctx context.Context, key salechange.IdempotencyKey, now time.Time, transaction func() error,
 ) (*idempotencyRow, error) {
-	if o.Key == "" {
+	if key.Key == "" {
 		return nil, transaction()
 	}
 	// Most repeats find the answer here, without a lock of the goods row.
-	if row, err := s.findAnswer(ctx, o, now); row != nil || err != nil {
+	if row, err := s.findAnswer(ctx, key, now); row != nil || err != nil {
 		return row, err
 	}
 	err := transaction()
 	if err == nil {
 		return nil, nil
 	}
-	if row, known := s.findAnswer(ctx, o, now); row != nil || seckill.ReasonOf(known) != "" {
-		return row, known // a concurrent transaction committed first
+	row, refusal := s.findAnswer(ctx, key, now)
+	if row != nil || seckill.ReasonOf(refusal) != "" {
+		return row, refusal // a concurrent transaction committed first
 	}
 	return nil, err
 }
 
 // Answered returns the first answer to a request with this key; false where there is none yet.
 func (s *Store) Answered(
-	ctx context.Context, o salechange.IdempotencyKey, now time.Time,
+	ctx context.Context, key salechange.IdempotencyKey, now time.Time,
 ) (seckill.Sale, bool, error) {
-	row, err := s.findAnswer(ctx, o, now)
+	row, err := s.findAnswer(ctx, key, now)
 	if err != nil || row == nil || row.CutID != "" {
 		return seckill.Sale{}, false, err
 	}
@@ -64,9 +65,9 @@ var errNewKey = errors.New("no such idempotency key")
 
 // findAnswer returns the row of a key, or nil for a new key. It deletes a row that has expired.
 func (s *Store) findAnswer(
-	ctx context.Context, o salechange.IdempotencyKey, now time.Time,
+	ctx context.Context, key salechange.IdempotencyKey, now time.Time,
 ) (*idempotencyRow, error) {
-	q := s.read(ctx).Where("actor_id = ? AND idempotency_key = ?", o.ActorID, o.Key)
+	q := s.read(ctx).Where("actor_id = ? AND idempotency_key = ?", key.ActorID, key.Key)
 	row, err := take[idempotencyRow](q.Session(&gorm.Session{}), errNewKey)
 	switch {
 	case errors.Is(err, errNewKey):
@@ -78,7 +79,7 @@ func (s *Store) findAnswer(
 		// written.
 		err = q.Where("made_at = ?", row.MadeAt).Delete(&idempotencyRow{}).Error
 		return nil, wrapError("remove an old idempotency key", err)
-	case row.BodyHash != o.Hash:
+	case row.BodyHash != key.Hash:
 		return nil, salechange.NewIdempotencyConflict()
 	}
 	return &row, nil
@@ -86,13 +87,13 @@ func (s *Store) findAnswer(
 
 // saveAnswer stores the answer to a request with a key: a sale, or the id of an open cut.
 func saveAnswer(
-	tx *gorm.DB, o salechange.IdempotencyKey, sale saleRow, cutID string, now time.Time,
+	tx *gorm.DB, key salechange.IdempotencyKey, sale saleRow, cutID string, now time.Time,
 ) error {
-	if o.Key == "" {
+	if key.Key == "" {
 		return nil
 	}
 	row := idempotencyRow{
-		ActorID: o.ActorID, IdempotencyKey: o.Key, BodyHash: o.Hash,
+		ActorID: key.ActorID, IdempotencyKey: key.Key, BodyHash: key.Hash,
 		GoodsID: sale.GoodsID, CutID: cutID, MadeAt: now.UnixMilli(),
 	}
 	if cutID == "" {
