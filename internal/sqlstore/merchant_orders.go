@@ -107,10 +107,9 @@ func (s *Store) Ship(
 				row.ShippedAt = millis(now)
 			}
 			row.Shipment = shipment
-			err = requireRows(tx.Exec(`UPDATE orders
+			err = updateOne(tx.Exec(`UPDATE orders
 				SET shipped_at = ?, carrier = ?, tracking_number = ? WHERE goods_id = ? AND order_sn = ?`,
-				row.ShippedAt, shipment.Carrier, shipment.TrackingNumber, goodsID, orderSn),
-				1, order.ErrTryAgain)
+				row.ShippedAt, shipment.Carrier, shipment.TrackingNumber, goodsID, orderSn))
 			if err == nil && first {
 				paid := latest(changeTime(sale, now), row.PaidAt)
 				err = addEventsAlone(tx, sale, event.OrderShipped, []string{orderSn}, paid)

@@ -21,7 +21,10 @@ func (s *Store) UnreleasedAfter(
 	q := s.read(ctx).Model(&moveRow{}).Where("given_at IS NULL AND goods_id > ?", goodsID)
 	err := notLater(q, "made_at", madeBefore, order.ReturnAfter).
 		Order("goods_id").Limit(1).Pluck("goods_id", &next).Error
-	return append(next, 0)[0], wrapError("find a goods with unreleased moves", err)
+	if err != nil || len(next) == 0 {
+		return 0, wrapError("find a goods with unreleased moves", err)
+	}
+	return next[0], nil
 }
 
 // UnreleasedMoves lists at most limit stock moves of a goods that were made at madeBefore or

@@ -75,12 +75,17 @@ func (s *Store) Receive(
 		return []payment.Receipt{{Err: err}}, nil
 	}
 	// The database refuses one of the payments, so each gets its own transaction.
-	for part := range slices.Chunk(payments, 1) {
-		one, err := s.receive(ctx, goodsID, part, now)
-		if errors.Is(err, order.ErrTryAgain) {
+	receipts = make([]payment.Receipt, len(payments))
+	for i := range payments {
+		one, err := s.receive(ctx, goodsID, payments[i:i+1], now)
+		switch {
+		case errors.Is(err, order.ErrTryAgain):
 			return nil, err
+		case err != nil:
+			receipts[i] = payment.Receipt{Err: err}
+		default:
+			receipts[i] = one[0]
 		}
-		receipts = append(receipts, append(one, payment.Receipt{Err: err})[0])
 	}
 	return receipts, nil
 }
