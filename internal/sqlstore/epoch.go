@@ -118,11 +118,11 @@ type heldRow struct {
 // final ones whose path may still be used. redisNow is Redis' time, which judges the paths. No
 // page has more than holdingPage orders, and none is empty. After an error the iteration ends.
 //
-// No transaction lasts from page to page, and the goods row is not locked. Between the beginning of
-// an epoch and its opening no order becomes active. An order that ends has a stock move of this
-// epoch. Redis applies it after the load, whether or not the order was loaded (ADR 71).
-// rebuild.ErrFenced means that another epoch has begun, or that another server lacks this one
-// after a failover.
+// No transaction lasts from page to page, and the goods row is not locked. That is safe (ADR 71):
+// between the beginning of an epoch and its opening no order becomes active. An order that ends in
+// that time has a stock move of this epoch, which Redis applies after the load, whether or not the
+// order was loaded. The error is rebuild.ErrFenced if another epoch has begun, or if MySQL has lost
+// this one in a failover.
 func (s *Store) HoldingPages(
 	ctx context.Context, goodsID, epoch int64, redisNow time.Time,
 ) iter.Seq2[[]order.Held, error] {

@@ -62,8 +62,8 @@ func markReleased(tx *gorm.DB, goodsID int64, ids []string, now time.Time) error
 }
 
 // ReleaseLocked locks those of a goods' moves that are not marked as released, passes them to
-// apply, and marks those that apply returns. RestoreOrder deletes a move: while it commits,
-// ReleaseLocked waits for it, and so each of the two sees what the other has done.
+// apply, and marks those that apply returns. RestoreOrder deletes a move in a transaction of its
+// own. The lock makes one of the two wait until the other has committed.
 func (s *Store) ReleaseLocked(
 	ctx context.Context, goodsID int64, ids []string, now time.Time,
 	apply func(moves []order.StockMove) (done []string, err error),

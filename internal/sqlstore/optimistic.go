@@ -48,7 +48,8 @@ const maxLastRows = 100
 //
 // It takes the units first, from the row as this store's last batch left it. The compare-and-swap
 // locks that row without a query of its own, so no other writer interferes from then on. Where it
-// misses, another writer has changed the row, and writeOptimistically reads it with a lock.
+// misses, another writer has changed the row. The row may also be too old to judge the batch by. In
+// both cases writeOptimistically reads the row with a lock and tries once more.
 func (s *Store) writeOptimistically(
 	ctx context.Context, b orderwriter.Batch,
 ) (order.Outcome, error) {
@@ -81,7 +82,8 @@ func (s *Store) writeOptimistically(
 	return out, err
 }
 
-// takeForNew plans a batch of new orders and takes their units.
+// takeForNew plans a batch of new orders and takes their units. It returns errNotNew for a batch in
+// which any line is refused or invalid: the way that reads first decides on that one.
 func takeForNew(tx *gorm.DB, sale saleRow, b orderwriter.Batch) (*batchPlan, error) {
 	isLate := func(l reservation.OrderLine) bool { return l.Epoch < sale.Epoch }
 	if slices.ContainsFunc(b.Lines, isLate) {

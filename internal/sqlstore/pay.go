@@ -15,8 +15,8 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-// paymentRow is money that the provider took, by the provider's own number. Kept is 1 or NULL: a
-// unique key over goods, order and Kept allows an order one kept payment.
+// paymentRow is money that the provider took, by the provider's id. Kept is 1 or NULL: a unique key
+// over goods, order and Kept allows an order one kept payment.
 type paymentRow struct {
 	PaymentID  string `gorm:"primaryKey"`
 	GoodsID    int64
@@ -60,10 +60,12 @@ func (r paymentRow) refund() payment.Refund {
 // Receive stores payments of a goods and marks their created orders as paid under the orders'
 // locks, in one transaction. If the database refuses that transaction, each payment gets its own. A
 // payment that its order cannot keep, for example at payBy or later, or of another amount, is
-// stored for a refund. A repeated payment changes nothing. The result has one entry per payment, in
-// their order. Its Err is a Conflict where the number belongs to another payment or the amount is 0
-// and the order's is not, order.ErrNoSuchOrder, or of invalid data. An error of Receive itself
-// wraps order.ErrTryAgain.
+// stored for a refund. A repeated payment changes nothing.
+//
+// The result has one receipt for each payment, in the same order. Err of a receipt is a Conflict
+// where the id belongs to another payment, or where the amount is 0 and the order's is not. It is
+// order.ErrNoSuchOrder, or the error of invalid data. An error of Receive itself wraps
+// order.ErrTryAgain.
 func (s *Store) Receive(
 	ctx context.Context, goodsID int64, payments []payment.Payment, now time.Time,
 ) ([]payment.Receipt, error) {
@@ -102,7 +104,7 @@ func (s *Store) receive(
 			return nil, err
 		}
 		// Read under the orders' locks, so that a concurrent transaction of the same payment has
-		// ended. The unique key detects a number that was used under another goods.
+		// ended. The unique key detects an id that was used under another goods.
 		rows, err := findIn[paymentRow](tx, goodsID, "payment_id",
 			mapSlice(payments, func(p payment.Payment) string { return p.ID }))
 		if err != nil {
@@ -122,8 +124,8 @@ func (s *Store) receive(
 	})
 }
 
-// newNumberTaken returns the refusal of a number that belongs to another payment.
-func newNumberTaken() error {
+// newIDTaken returns the refusal of an id that belongs to another payment.
+func newIDTaken() error {
 	return seckill.NewError(seckill.Conflict, "this payment id belongs to another payment")
 }
 
@@ -131,7 +133,7 @@ func newNumberTaken() error {
 type receiver struct {
 	now      time.Time
 	orders   map[string]orderRow   // locked, by number
-	payments map[string]paymentRow // by the provider's number
+	payments map[string]paymentRow // by the provider's id
 	paid     []string
 	added    []paymentRow
 }
@@ -144,7 +146,7 @@ func (r *receiver) receive(p payment.Payment) payment.Receipt {
 	case !found:
 		return payment.Receipt{Err: order.ErrNoSuchOrder}
 	case known && row.payment() != p:
-		return payment.Receipt{Err: newNumberTaken()}
+		return payment.Receipt{Err: newIDTaken()}
 	case !known && p.Amount == 0 && o.Amount != 0: // no money was charged, so none can go back
 		return payment.Receipt{
 			Err: seckill.NewError(seckill.Conflict, "the amount is not the order's"),
@@ -183,13 +185,13 @@ func (r *receiver) write(tx *gorm.DB, goodsID int64) error {
 	if err := r.addEvents(tx, goodsID); err != nil {
 		return err
 	}
-	// In ascending order, so that transactions with the same numbers cannot wait for each other.
+	// In ascending order, so that transactions with the same ids cannot wait for each other.
 	slices.SortFunc(r.added, func(a, b paymentRow) int {
 		return cmp.Compare(a.PaymentID, b.PaymentID)
 	})
 	err := insert(tx, r.added)
 	if isDuplicate(err) { // of another order: these orders' payments were read under their locks
-		return newNumberTaken()
+		return newIDTaken()
 	}
 	return err
 }

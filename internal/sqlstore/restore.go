@@ -26,12 +26,14 @@ func movesOf(q *gorm.DB, goodsID int64, orderSn string) *gorm.DB {
 		Order("id")
 }
 
-// ScheduleRelease writes a stock move that the releaser applies at the given moment. It returns the
-// units that Redis took for an order that is being restored, unless RestoreOrder deletes it first.
-// The error is order.ErrNoSuchOrder for an order without a row, and order.ErrActive for an active
-// one: its units may be pending, and a return would sell them twice. It is Conflict for an order
-// that has ended, or whose row has other units than l. It is Unavailable while the order has another
-// unreleased move, so that one caller at a time restores it.
+// ScheduleRelease writes a stock move that the releaser applies at the given moment, unless
+// RestoreOrder deletes it before. The move returns the units that Redis takes for an order that is
+// being restored. The error is
+//   - order.ErrNoSuchOrder for an order without a row;
+//   - order.ErrActive for an active one: its units may be pending, and a return would sell them
+//     twice;
+//   - Conflict for an order that has ended, or whose row has other units than l;
+//   - Unavailable while the order has another unreleased move: one caller at a time restores it.
 func (s *Store) ScheduleRelease(
 	ctx context.Context, goodsID int64, l reservation.OrderLine, at time.Time,
 ) (order.StockMove, error) {
@@ -93,12 +95,12 @@ func (s *Store) ReturnUnits(
 }
 
 // RestoreOrder turns a failed order into a created one, with holdings and stock. The same
-// transaction deletes its dead letter and the scheduled move, and writes the audit log. Of an
+// transaction deletes its dead letter and the scheduled move undo, and writes the audit log. Of an
 // active order, which another call has restored, it only deletes both; undo may then have no id.
-// The error is Conflict where stock or limit do not allow it, or the order has ended since. It is
-// order.ErrNoSuchDeadLetter for a failed order whose dead letter was discarded. It is
-// order.ErrTryAgain where the move's epoch is over or the move is already released. Nothing is
-// written with these errors.
+// With an error it writes nothing. The error is
+//   - Conflict where stock or limit do not allow it, or the order has ended since;
+//   - order.ErrNoSuchDeadLetter for a failed order whose dead letter was discarded;
+//   - order.ErrTryAgain where the move's epoch is over or the move is already released.
 func (s *Store) RestoreOrder(
 	ctx context.Context, deadLetterID string, undo order.StockMove, at order.Times,
 ) (order.Order, error) {
@@ -170,7 +172,7 @@ func restore(
 }
 
 // removeReturn deletes the scheduled move, which must be unreleased, and the dead letter. It
-// returns 0 if another caller has deleted the dead letter.
+// returns how many dead letters it has deleted: 0 if another caller was first.
 func removeReturn(tx *gorm.DB, deadLetterID string, undo order.StockMove) (int64, error) {
 	if undo.ID != "" {
 		err := updateOne(tx.Where("goods_id = ? AND id = ? AND given_at IS NULL", undo.GoodsID,

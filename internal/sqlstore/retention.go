@@ -10,7 +10,7 @@ import (
 	"flashsale.dev/seckill/internal/order/retention"
 )
 
-// oldRows chooses the rows of a table that are deleted. Shard and id are columns that name a row.
+// oldRows selects the rows of a table to delete. A row is deleted by its columns shard and id.
 type oldRows struct {
 	table, shard, id string
 	where            string

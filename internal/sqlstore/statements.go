@@ -47,7 +47,7 @@ func (s *Store) transact(ctx context.Context, op string, steps func(tx *gorm.DB)
 // sharedBatches bounds the batches of one transaction.
 const sharedBatches = 64
 
-// leavesOthers reports whether an error has undone no more than its own statement in SQLite.
+// leavesOthers reports whether SQLite has undone no more than the statement that failed.
 func leavesOthers(err error) bool {
 	return errors.Is(err, errNotNew) || errors.Is(err, order.ErrSwapMissed) || isDuplicate(err) ||
 		isAnswer(err) || isDataError(err)
@@ -81,7 +81,7 @@ func (s *Store) shareTransaction(
 	})
 }
 
-// inTx is inTx for steps without a result.
+// inTx is the function inTx for steps without a result.
 func (s *Store) inTx(ctx context.Context, op string, steps func(tx *gorm.DB) error) error {
 	_, err := inTx(ctx, s, op, func(tx *gorm.DB) (any, error) { return nil, steps(tx) })
 	return err
@@ -116,7 +116,7 @@ func inSlotTx[T any](
 	return inTx(ctx, s, op, steps)
 }
 
-// inSaleTx is inSaleTx for steps without a result.
+// inSaleTx is the function inSaleTx for steps without a result.
 func (s *Store) inSaleTx(
 	ctx context.Context, op string, goodsID int64, steps func(tx *gorm.DB, sale saleRow) error,
 ) error {
