@@ -25,10 +25,12 @@ const (
 )
 
 // drain writes everything reserved before now to MySQL and returns the reservations that are still
-// missing. An epoch that began before the token was taken is the token's epoch or an older one, and
-// the shut gate refuses its load. A newer epoch belongs to a newer rebuild, which has fenced this
-// one. Its gate stays open. inRedis is the epoch that Redis had before the token. MySQL may have
-// lost that epoch in a failover, and its gate must be shut too.
+// missing.
+//
+// It shuts the gate of every epoch up to the token's, and Redis then refuses to load one of these.
+// inRedis is the epoch that Redis had before the token was taken. MySQL may have lost that epoch in
+// a failover, so its gate is shut too. A newer epoch belongs to a newer rebuild, which has fenced
+// this one: its gate stays open.
 func (r *Rebuilder) drain(
 	ctx context.Context, result *Result, token Token, inRedis int64,
 ) ([]order.Pending, error) {
@@ -111,10 +113,9 @@ func (r *Rebuilder) findMissing(ctx context.Context, result *Result) ([]order.Pe
 }
 
 // deadLetterMissing ends orders that are still missing after all drains. It writes each as failed
-// if MySQL accepts that, and stores a dead letter in any case. It returns infrastructure errors.
-// The gate then remains shut, and the next rebuild starts again. It writes nothing if a newer
-// rebuild has begun: this one has slept, and the orders may be those of a newer epoch, and on their
-// way.
+// if MySQL accepts that, and stores a dead letter in any case. After an infrastructure error, which
+// it returns, the gate stays shut and the next rebuild starts again. It writes nothing if a newer
+// rebuild has begun: this one has slept, and the orders may be on their way in a newer epoch.
 func (r *Rebuilder) deadLetterMissing(
 	ctx context.Context, result *Result, token int64, missing []order.Pending,
 ) error {

@@ -34,8 +34,9 @@ const (
 	renewals = 8
 )
 
-// openTime is the time from a master's lease on. It begins before the lease's record in MySQL is
-// read or written: a worker that sleeps after that opens no gate for longer.
+// openTime is the time for which a gate is open, counted from the moment at which its master's
+// lease was read. The caller reads the lease before it reads or writes MySQL's record, so that a
+// worker which sleeps after that opens no gate for longer.
 func openTime(l Lease, lifetime time.Duration) OpenTime {
 	return OpenTime{From: l.Now.Add(-clockStep), Until: l.Now.Add(lifetime)}
 }
@@ -57,10 +58,11 @@ func (o Opener) open(ctx context.Context, sale seckill.Sale, token int64) error 
 	return err
 }
 
-// endOpening ends the opening that MySQL has of a sale: nobody renews it from now on. Unless this
-// rebuild has shut that gate itself, on the master with the given lease, it waits until the gate is
-// open no longer. Another master may have it open without knowing that it was replaced. After the
-// wait it records that no gate is open, so that the next rebuild does not wait if this one fails.
+// endOpening ends the opening that MySQL has of a sale, so that no worker renews it from now on. If
+// the opening is on the master with the lease shutOn, this rebuild has shut that gate itself.
+// Otherwise another master may have the gate open without knowing that it was replaced: endOpening
+// waits until that gate must have ended. It then records that no gate is open, so that the next
+// rebuild need not wait if this one fails.
 func (r *Rebuilder) endOpening(
 	ctx context.Context, goodsID int64, token Token, shutOn string,
 ) error {

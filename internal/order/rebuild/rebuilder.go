@@ -116,9 +116,10 @@ func (r *Rebuilder) reasonToRebuild(
 	return ""
 }
 
-// foreignFor is for how long a gate must be over before a worker rebuilds a sale that MySQL has
-// open elsewhere, or that another worker rebuilds. The clients of a replaced master notice it
-// within that time. Until then they would end what the new master has, again and again.
+// foreignFor is how long a gate must have ended before a worker rebuilds a sale that is open on
+// another master by MySQL's record, or that another worker rebuilds. The clients of a replaced
+// master notice the failover within that time. If they rebuilt earlier, they would end the opening
+// on the new master again and again.
 const foreignFor = 15 * time.Second
 
 // reasonOfExpiry returns the reason to rebuild a sale whose gate is not renewed; "" if a renewal
@@ -178,7 +179,8 @@ func (r *Rebuilder) rebuild(ctx context.Context, goodsID int64, why string) (Res
 // fencing token of its own. drainAll returns the last one.
 func (r *Rebuilder) drainAll(ctx context.Context, result *Result) (int64, error) {
 	for result.Attempts = 1; ; result.Attempts++ {
-		// A rebuild that takes a token after this one loads a newer epoch than either server has.
+		// Read Redis' epoch before the token is taken. A rebuild that takes a later token loads a
+		// newer epoch than both servers have now, and drain must not shut the gate of that one.
 		v, err := r.Redis.View(ctx, result.GoodsID)
 		if err != nil && !errors.Is(err, seckill.ErrNotLoaded) {
 			return 0, fmt.Errorf("read the epoch in Redis: %w", err)

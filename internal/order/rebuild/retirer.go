@@ -20,8 +20,10 @@ type Retirer struct {
 	Redis Redis
 	Log   *slog.Logger
 
-	removed time.Time // Redis has no sale that was retired before; zero until the first round
-	swept   time.Time // the last round that began there
+	// doneBefore: every sale that was retired before this moment is removed. It is zero before the
+	// first full round.
+	doneBefore time.Time
+	fullAt     time.Time // of the last full round: one that began at doneBefore
 }
 
 const (
@@ -30,8 +32,9 @@ const (
 	retireAfter = 24 * time.Hour
 	// removeAfter is how long Redis keeps a retired sale. By then no list of live sales holds it.
 	removeAfter = 2 * livesales.FullInterval
-	// removeWindow is how long every round repeats a removal, for a mark that commits late. Older
-	// sales, which may be very many, are tried again once in that time, for a master that is down.
+	// removeWindow is how long after its retirement every round removes a sale again: its mark may
+	// commit late. A full round, once in that time, tries the older sales for which a master was
+	// down. They may be very many.
 	removeWindow = time.Hour
 	retireChunk  = 100
 )
@@ -63,8 +66,9 @@ func (r *Retirer) RunOnce(ctx context.Context) error {
 	}
 }
 
-// retire marks a sale if nothing is in flight in Redis and every order is final in MySQL. A sale
-// that Redis lost is rebuilt first. One whose end Redis does not have may still sell there.
+// retire marks a sale if nothing is in flight in Redis and every order is final in MySQL. It leaves
+// a sale that Redis lost to a round after its rebuild, and one whose end Redis does not have: it
+// may still sell there.
 func (r *Retirer) retire(ctx context.Context, sale seckill.Sale, now time.Time) error {
 	v, err := r.Redis.View(ctx, sale.GoodsID)
 	idle := v.Gate == seckill.GateOpen && v.Pending == 0 && v.Outbox == 0
@@ -79,14 +83,14 @@ func (r *Retirer) retire(ctx context.Context, sale seckill.Sale, now time.Time) 
 	return err
 }
 
-// remove removes from Redis the sales that were retired in the last removeWindow. Once in that time
-// it also takes older ones: all that were retired since its last such round without an error. The
-// first round of a process takes all, because none may have run for a while. It returns the first
-// error.
+// remove removes from Redis the sales that were retired in the last removeWindow. A full round
+// takes the older ones too, from doneBefore on. It moves doneBefore if all removals succeed. The
+// first round of a process takes all sales, because no Retirer may have run for a while. remove
+// returns the first error.
 func (r *Retirer) remove(ctx context.Context, now time.Time) (failed error) {
-	from, whole := now.Add(-removeWindow), now.Sub(r.swept).Abs() >= removeWindow
-	if whole {
-		from, r.swept = r.removed, now
+	from, full := now.Add(-removeWindow), now.Sub(r.fullAt).Abs() >= removeWindow
+	if full {
+		from, r.fullAt = r.doneBefore, now
 	}
 	for above := int64(0); ; {
 		sales, err := r.Store.RetiredBetween(ctx, from, now.Add(-removeAfter), above, retireChunk)
@@ -94,8 +98,8 @@ func (r *Retirer) remove(ctx context.Context, now time.Time) (failed error) {
 			return err
 		}
 		if len(sales) == 0 {
-			if failed == nil && whole {
-				r.removed = now.Add(-removeWindow)
+			if failed == nil && full {
+				r.doneBefore = now.Add(-removeWindow)
 			}
 			return failed
 		}

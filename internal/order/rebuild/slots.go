@@ -9,11 +9,12 @@ import (
 	"flashsale.dev/seckill/internal/workers"
 )
 
-// slots bound how many rebuilds work at a time. A rebuild holds no slot while it sleeps: for the
-// publish timeout, for its barrier, and for the end of another master's gate. It keeps the slot
-// while it waits for a server. Of the rebuilds that wait for a slot, the first one of a sale that
-// requests wait for gets it. The requests may have come after that rebuild had started. nil does
-// not bound rebuilds.
+// slots bound how many rebuilds work at a time; nil slots bound nothing. A rebuild holds no slot
+// while it sleeps: for the publish timeout, for its barrier, and for the end of another master's
+// gate. It keeps the slot while it waits for a server.
+//
+// A slot that becomes free goes to the first waiting rebuild of a sale that requests wait for, and
+// else to the first waiting one. asked reports which sales requests wait for at that moment.
 type slots struct {
 	asked func(goodsID int64) bool
 
