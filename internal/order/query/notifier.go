@@ -16,7 +16,7 @@ import (
 // use.
 type Notifier struct {
 	store     Store
-	pending   Redis
+	redis     Redis
 	log       *slog.Logger
 	done      chan struct{}
 	closeOnce sync.Once
@@ -35,15 +35,15 @@ type Subscription struct {
 const (
 	pollInterval = 200 * time.Millisecond // delay of a notification besides the poll itself
 	pollChunk    = 1000
-	// A buyer waits for a queued order. A created one changes minutes later, if at all, and most
-	// subscriptions are of such orders: they are read in one round of so many.
+	// Every round reads the queued orders, for which buyers wait. One of roundsOfCreated reads the
+	// others too: most subscriptions are of created orders, which change minutes later, if at all.
 	roundsOfCreated = 3
 )
 
 // NewNotifier returns a notifier that sends nothing before Run.
-func NewNotifier(store Store, pending Redis, log *slog.Logger) *Notifier {
+func NewNotifier(store Store, redis Redis, log *slog.Logger) *Notifier {
 	return &Notifier{
-		store: store, pending: pending, log: log,
+		store: store, redis: redis, log: log,
 		done: make(chan struct{}), goods: make(map[int64]map[string][]*Subscription),
 	}
 }
@@ -141,7 +141,7 @@ func (n *Notifier) notify(ctx context.Context, goodsID int64, sns []string) erro
 	if err != nil {
 		return err
 	}
-	orders = withUncertain(ctx, n.pending, orders)
+	orders = withUncertain(ctx, n.redis, orders)
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for _, o := range orders {

@@ -104,12 +104,16 @@ func queued(n ordersn.Number, line reservation.OrderLine, v seckill.View) order.
 // clockStep is how far Redis' clock may go back without making the path of a lost order usable.
 const clockStep = 5 * time.Second
 
-// unwritten decides on a number that neither Redis nor MySQL has. While its path is valid the
-// reservation may still be made. Afterwards the order is lost, if one state of Redis both was open
-// and did not have it pending: two equal views around the read show that. A rebuild in between has
-// written the order, or begins an epoch that WriteTombstone refuses. A number that is not the
-// buyer's costs no further read. Merchants and payment providers name no buyer, and may ask for an
-// order that only the queue has: its number is missing only if those views agree on that.
+// unwritten decides on a number that neither Redis nor MySQL has.
+//
+// A number that is not the actor's is refused without a further read. While the path is valid, the
+// reservation may still be made, so the order is queued. Afterwards it is lost, if Redis did not
+// have it pending in an epoch whose gate was open. To know that, unwritten reads the order again
+// between two views of the sale, which must have an open gate and the same epoch. A rebuild after
+// that has written the order, or has begun an epoch in which WriteTombstone refuses.
+//
+// Merchants and payment providers name no buyer. They may ask for an order that only the queue has,
+// so they get NotFound only after the same reads.
 func (s *Service) unwritten(
 	ctx context.Context, by seckill.Actor, n ordersn.Number, orderSn string,
 ) (order.Order, error) {
@@ -148,7 +152,7 @@ func (s *Service) unwritten(
 	return s.writeTombstone(ctx, by, n, orderSn, after)
 }
 
-// openSale reads a sale whose gate is open, or that is retired.
+// openSale reads a sale. It returns an error unless the gate is open or the sale is retired.
 func (s *Service) openSale(ctx context.Context, goodsID int64) (seckill.View, error) {
 	v, err := s.Reader.ExposedSale(ctx, goodsID)
 	if err == nil && v.Gate != seckill.GateOpen && (v.Gate != seckill.GateMissing || !v.Retired) {
@@ -157,9 +161,9 @@ func (s *Service) openSale(ctx context.Context, goodsID int64) (seckill.View, er
 	return v, err
 }
 
-// writeTombstone records in MySQL that an order is lost, and then returns it as failed. A publisher
-// that was suspended during the rebuild can't get the order written any more. An order that was
-// written meanwhile is returned as it is. A buyer gets at most one row for each path.
+// writeTombstone records in MySQL that an order is lost, and then returns it as failed. A message
+// that a suspended API publishes later finds that row, and does not create the order. An order that
+// was written meanwhile is returned as it is. A buyer gets at most one row for each path.
 func (s *Service) writeTombstone(
 	ctx context.Context, by seckill.Actor, n ordersn.Number, orderSn string, v seckill.View,
 ) (order.Order, error) {

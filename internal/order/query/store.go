@@ -54,8 +54,9 @@ type record struct {
 	err        error // of MySQL; ErrNoSuchOrder if there is no row
 }
 
-// lookUp reads orders of one goods for concurrent callers, from Redis first and from MySQL after
-// that. All callers have called before the reads begin, so none misses a change that it has seen.
+// lookUp reads orders of one goods for concurrent callers, first from Redis and then from MySQL.
+// The reads begin after the last of the callers has called, so that none gets an older state than
+// one that it knows.
 func (s *Service) lookUp(ctx context.Context, goodsID int64, sns []string) ([]record, error) {
 	ctx, cancel := context.WithTimeout(ctx, lookupDeadline)
 	defer cancel()

@@ -44,9 +44,10 @@ func withUncertain(ctx context.Context, store Redis, orders []order.Order) []ord
 	return orders
 }
 
-// commitUncertain reports whether a pending order of a sale may have no durable row. A shut gate
-// means no. A restarted Redis may have lost the settling of an order, and a status must not revert
-// from created to queued. The caller reads pending first, so that both reads use the same Redis.
+// commitUncertain reports whether a created order of a sale that Redis has pending may lack a
+// durable row. It does not count behind a gate that is not open: a Redis that restarted may have
+// lost the settling of an order, and a status must not go back from created to queued. The caller
+// reads pending before that, so that both reads are of the same Redis.
 func commitUncertain(ctx context.Context, store Redis, goodsID int64) bool {
 	v, err := store.View(ctx, goodsID)
 	return err == nil && v.Gate == seckill.GateOpen
