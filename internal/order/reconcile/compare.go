@@ -82,8 +82,9 @@ func (r LedgerReader) comparePending(
 	return f, nil
 }
 
-// comparePage adds the findings of one page at a time of MySQL. It skips young reservations, which
-// are in flight. A time of the future counts as old: the clock was set back since.
+// comparePage adds the findings of one page. now is MySQL's time. It skips young reservations,
+// which are in flight. One that was reserved in the future counts as old: the clock was set back
+// since.
 func (r LedgerReader) comparePage(
 	ctx context.Context, v seckill.View, now time.Time, page []order.Pending, f *findings,
 ) error {
@@ -131,9 +132,9 @@ func changedAt(o order.Order) time.Time {
 }
 
 // compareTotals returns 1 if the totals of Redis and MySQL differ with nothing in flight, else 0.
-// Redis applies a stock move after MySQL has it, and MySQL has the end of a cut after Redis has
-// applied it. One that was on its way when the totals were read is counted here, or has ended
-// since. Then one of the servers has other totals now.
+// before and db are read one after the other, and a stock move or a cut may have been applied to
+// one server alone then. compareTotals therefore searches for such a row, and reads both totals
+// again. If the row has ended in between, one of the servers has other totals now.
 func (r LedgerReader) compareTotals(
 	ctx context.Context, before seckill.View, db seckill.Database,
 ) (int, error) {
@@ -148,8 +149,8 @@ func (r LedgerReader) compareTotals(
 	if err != nil || after.Pending > 0 || redisTotals(after) != redisTotals(before) {
 		return 0, err
 	}
-	again, err := r.Store.Database(ctx, before.GoodsID)
-	if err != nil || again != db {
+	dbAfter, err := r.Store.Database(ctx, before.GoodsID)
+	if err != nil || dbAfter != db {
 		return 0, err
 	}
 	return 1, nil

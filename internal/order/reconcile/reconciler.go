@@ -42,14 +42,14 @@ type Reconciler struct {
 	Log       *slog.Logger
 
 	mu      sync.Mutex
-	idle    map[int64]idleState // by goods id
+	last    map[int64]lastRound // by goods id
 	waiting Waiting             // at the last count; for the sampling goroutine
 }
 
-// idleState is a sale with nothing in flight.
-type idleState struct {
+// lastRound is what the last round found of a sale.
+type lastRound struct {
 	totals
-	compared bool // the totals were equal to MySQL's
+	equal bool // MySQL had the same totals
 }
 
 const (
@@ -88,7 +88,7 @@ func (r *Reconciler) reconcileAll(ctx context.Context) {
 	})
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	maps.DeleteFunc(r.idle, func(goodsID int64, _ idleState) bool { return !live[goodsID] })
+	maps.DeleteFunc(r.last, func(goodsID int64, _ lastRound) bool { return !live[goodsID] })
 }
 
 // Reconcile does one round over a sale: it finds, logs and repairs differences. It only reports
@@ -118,19 +118,19 @@ func (r *Reconciler) Reconcile(ctx context.Context, goodsID int64) (Report, erro
 	return report, err
 }
 
-// compareTotalsOnce compares totals in the second round that finds a sale idle with the same
-// figures. It does not repeat an equal comparison while the figures stay, because MySQL sums all
-// orders of the sale for it.
+// compareTotalsOnce compares the totals of a sale that two successive rounds found idle with the
+// same figures. For a comparison MySQL sums all orders of the sale, so once the totals were equal
+// it compares them again only after a figure has changed.
 func (r *Reconciler) compareTotalsOnce(
 	ctx context.Context, v seckill.View, d seckill.Differences,
 ) (int, error) {
-	now := idleState{totals: redisTotals(v)}
-	before := r.setIdle(v.GoodsID, now)
-	if v.Pending > 0 || d.Any() || before.totals != now.totals {
+	state := lastRound{totals: redisTotals(v)}
+	before := r.setLast(v.GoodsID, state)
+	if v.Pending > 0 || d.Any() || before.totals != state.totals {
 		return 0, nil
 	}
-	if before.compared {
-		r.setIdle(v.GoodsID, before)
+	if before.equal {
+		r.setLast(v.GoodsID, before)
 		return 0, nil
 	}
 	db, err := r.Store.Database(ctx, v.GoodsID)
@@ -138,18 +138,18 @@ func (r *Reconciler) compareTotalsOnce(
 		return 0, err
 	}
 	differ, err := r.compareTotals(ctx, v, db)
-	now.compared = sameTotals(v, db) // others may only have been on their way
-	r.setIdle(v.GoodsID, now)
+	state.equal = sameTotals(v, db) // totals that differ are compared in the next round too
+	r.setLast(v.GoodsID, state)
 	return differ, err
 }
 
-// setIdle stores the state of a sale and returns the one before.
-func (r *Reconciler) setIdle(goodsID int64, now idleState) (before idleState) {
+// setLast stores the state of a sale and returns the one before.
+func (r *Reconciler) setLast(goodsID int64, state lastRound) (before lastRound) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.idle == nil {
-		r.idle = make(map[int64]idleState)
+	if r.last == nil {
+		r.last = make(map[int64]lastRound)
 	}
-	before, r.idle[goodsID] = r.idle[goodsID], now
+	before, r.last[goodsID] = r.last[goodsID], state
 	return before
 }

@@ -22,8 +22,9 @@ const (
 	maxRest = 30 * time.Second
 	// queryDeadline bounds each query of a sample in MySQL.
 	queryDeadline = 2 * time.Second
-	// maxSlow is how many ledgers of a sample may exceed it; the sample then asks for no more. The
-	// sum over a sale with millions of orders exceeds it, and so does every one where MySQL hangs.
+	// maxSlow is how many ledgers of a sample may exceed queryDeadline. The sample then reads no
+	// further ledger: the sum over a sale with millions of orders exceeds the deadline, and while
+	// MySQL hangs every one does.
 	maxSlow = 3
 )
 
