@@ -28,7 +28,7 @@ type Store interface {
 type Redis interface {
 	// Views reads sales, by goods id. It leaves out those whose master does not answer.
 	Views(ctx context.Context, goodsIDs []int64) map[int64]seckill.View
-	// EndedRests lists the sales that processes ask to serve since a few seconds.
+	// EndedRests lists the sales that processes have asked to serve in the last seconds.
 	EndedRests(ctx context.Context) ([]int64, error)
 }
 
@@ -50,7 +50,7 @@ type List struct {
 	sales   []*Sale        // replaced, never changed; the lock guards the elements
 	served  []seckill.Sale // those that are not at rest, unless stale
 	stale   bool           // a rest has begun or ended since served was made
-	lines   []seckill.Sale // with a line that buyers may join
+	lines   []seckill.Sale // exposed sales with a waiting room
 	asked   map[int64]bool // the goods ids of the last EndedRests
 	version int64
 	turn    int       // the index of the next sale to check
@@ -58,8 +58,8 @@ type List struct {
 }
 
 const (
-	// Refreshes take a three-hundredth of the time: MySQL reads a row for each sale. With many
-	// sales, or a slow MySQL, the time between two grows up to maxRefresh, unless a process asks to
+	// The list waits refreshFactor times as long as a refresh took, from refreshInterval to
+	// maxRefresh, because MySQL reads a row for each sale. The wait ends early if a process asks to
 	// serve a sale that the list lacks.
 	refreshInterval = time.Second
 	refreshFactor   = 300
@@ -70,8 +70,8 @@ const (
 	endInterval = 500 * time.Millisecond
 	// checkParts checks together read every sale once, in a minute.
 	checkParts = 80
-	// restAfter is how long checks find nothing to do for a sale before it rests. It is less than
-	// the time between two checks of one of many sales.
+	// restAfter is how long checks find nothing to do for a sale before it rests. Where there are
+	// many sales, two checks of one sale are further apart, so that two of them suffice.
 	restAfter = 20 * time.Second
 	// minPart is how many sales a part has at least, so that a few are read in seconds.
 	minPart = 20
@@ -106,7 +106,8 @@ func (l *List) runRefreshing(ctx context.Context) error {
 	return nil
 }
 
-// lacksAsked reports whether a process asks to serve a sale that was exposed after the last refresh.
+// lacksAsked reports whether a process asks to serve a sale that was exposed after the last
+// refresh.
 func (l *List) lacksAsked() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -245,7 +246,7 @@ func (l *List) askedSales() []seckill.Sale {
 	return l.filter(func(s *Sale) bool { return l.asked[s.GoodsID] })
 }
 
-// Check reads a part of the sales in Redis. It begins and ends rests. It learns nothing of a sale
+// Check reads a part of the sales in Redis, and begins or ends their rests. It leaves a sale alone
 // whose master does not answer, because no worker could serve it.
 func (l *List) Check(ctx context.Context) {
 	l.mu.Lock()
@@ -260,15 +261,15 @@ func (l *List) Check(ctx context.Context) {
 	defer cancel()
 	for _, s := range due {
 		if v, answered := views[s.GoodsID]; answered {
-			l.learn(s, inSync(s.Sale, v) && l.allPaid(ctx, s))
+			l.noteCheck(s, inSync(s.Sale, v) && l.allPaid(ctx, s))
 		}
 	}
 }
 
-// Part returns the sales whose turn it is, and moves the turn on: minPart sales at least, and every
-// one in so many calls, while the list stays. Work for many sales then costs little more than for a
-// few. The turn is an index of the list: a number that grows without end would jump to another part
-// with each sale that joins or leaves the list.
+// Part returns the next sales of a list, from the index turn on, and moves turn behind them. While
+// the list stays the same, parts calls together return each sale at least once. A call returns at
+// least minPart sales, or all if there are fewer. turn is an index and not a count of calls: a sale
+// that joins or leaves the list then shifts the parts by one sale only.
 func Part[S any](sales []S, turn *int, parts int) (due []S) {
 	for range min(max(minPart, len(sales)/parts+1), len(sales)) {
 		i := *turn % len(sales)
@@ -297,8 +298,8 @@ func (l *List) allPaid(ctx context.Context, s *Sale) bool {
 	return err == nil && !unpaid
 }
 
-// learn begins or ends a rest.
-func (l *List) learn(s *Sale, settled bool) {
+// noteCheck begins or ends a rest after a check, which found the sale settled or not.
+func (l *List) noteCheck(s *Sale, settled bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
