@@ -24,9 +24,9 @@ func ReadTimes(ctx context.Context, c Clock, unpaid time.Duration) (Times, error
 	return Times{Now: now, PayBy: now.Add(unpaid), ReadAt: time.Now()}, err
 }
 
-// Later returns the moments with the time since they were read added. A transaction calls it when
-// it has its locks: a process that slept, or waited for a lock, must not create an order that
-// expires at once.
+// Later returns the moments moved on by the time since they were read. A transaction calls it once
+// it has its locks. Otherwise a process that slept, or waited for a lock, could create an order
+// that expires at once.
 func (t Times) Later() Times {
 	if t.ReadAt.IsZero() {
 		return t

@@ -64,8 +64,8 @@ type Pending struct {
 	At    time.Time // when it was reserved, by Redis' clock
 }
 
-// Held is one order of a buyer's holding in Redis. A final one has no units, and keeps its path
-// from being used again.
+// Held is one order of a buyer's holding in Redis. A final order has no units. It stays there so
+// that its path buys nothing again.
 type Held struct {
 	BuyerID  string
 	OrderSn  string
@@ -94,8 +94,9 @@ const (
 	CutTooLarge       MoveResult = 4 // refused: fewer units are unsold and promised to nobody
 )
 
-// ReturnAfter is how far ahead a requeue dates the return of its units, which it removes again once
-// the order is written. No other move is dated ahead.
+// ReturnAfter is how long after its beginning a requeue returns the units that it takes: it first
+// writes a stock move with that future date, and deletes the move once the order is written. No
+// other move has a future date.
 const ReturnAfter = time.Minute
 
 // Done reports whether the move needs no retry.

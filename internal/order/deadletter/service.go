@@ -135,10 +135,10 @@ func (s *Service) lineOf(d order.DeadLetter) (reservation.OrderLine, error) {
 	return l, nil
 }
 
-// releaseFirst applies the stock moves of the failed order before its units are reserved again. A
-// later application would release the new units. It skips a planned return of the present epoch,
-// which belongs to another call that requeues the order. One of an older epoch belongs to a call
-// that met a shut gate, or will meet it.
+// releaseFirst applies the stock moves of the failed order before its units are reserved again,
+// because a move that is applied later would release the new units. It skips the planned return of
+// another call that requeues the order in the present epoch. A planned return of an older epoch is
+// applied too: its call can take no more units, because that epoch's gate is shut for good.
 func (s *Service) releaseFirst(ctx context.Context, d order.DeadLetter, epoch int64) error {
 	for range 2 {
 		moves, err := s.Store.MovesOfOrder(ctx, d.GoodsID, d.OrderSn)
@@ -158,9 +158,9 @@ func (s *Service) releaseFirst(ctx context.Context, d order.DeadLetter, epoch in
 		nil)
 }
 
-// revive reserves the units in Redis and then restores the order in MySQL. It first schedules the
-// return of the units, so that a crash between both steps leaks none. It plans none of an active
-// order, which another call has restored: its units may be pending, and a return would sell them
+// revive reserves the units in Redis and then restores the order in MySQL. It first plans the
+// return of the units, so that a crash between both steps leaks none. For an active order, which
+// another call has restored, it plans none: the units may be pending, and a return would sell them
 // twice.
 func (s *Service) revive(
 	ctx context.Context, d order.DeadLetter, l reservation.OrderLine, sale seckill.Sale,

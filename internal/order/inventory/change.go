@@ -76,10 +76,10 @@ func (s *SaleService) Change(
 	return b.Sale, s.reachBuyers(ctx, goodsID, c)
 }
 
-// reachBuyers brings a change into Redis. The change syncer repeats it if it fails, but a new
-// period, limit or rate is answered only where nothing is sold outside it. Redis refuses every load
-// that lacks the change: merchants who change the stock often must not keep a sale shut that takes
-// long to load.
+// reachBuyers brings a change into Redis. It returns an error if buyers may still have the old
+// period, limit or rate; the change syncer then repeats the step. A change of the stock alone does
+// not go this way. Redis refuses every load that lacks a change, so a merchant who changed the
+// stock often would keep a sale shut that takes long to load.
 func (s *SaleService) reachBuyers(ctx context.Context, goodsID int64, c salechange.Change) error {
 	if !c.ChangesTerms() {
 		return nil
@@ -111,7 +111,7 @@ func (s *SaleService) cut(ctx context.Context, c StockCut) (sale seckill.Sale, e
 	if c.State == CutDone {
 		return sale, nil
 	}
-	// The sale may refuse the change since the cut began, as where it was closed.
+	// The sale may have changed since the cut began: a closed one refuses the change for that.
 	_, err = c.Wanted.Apply(sale)
 	if err != nil && !isStockDeltaError(err) {
 		return sale, err

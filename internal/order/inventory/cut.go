@@ -49,7 +49,7 @@ var errCutOpen = errors.New("the cut is stored and is finished as soon as redis 
 // and MySQL ends a row once.
 func (s Stores) finishCut(ctx context.Context, c StockCut) (StockCut, seckill.Sale, error) {
 	var sale seckill.Sale
-	for range 3 { // one new epoch may begin in between, hardly two
+	for range 3 { // a new epoch that begins in between needs another attempt
 		results, err := s.Redis.Release(ctx, c.GoodsID, []order.StockMove{c.Move()})
 		if err != nil {
 			return c, sale, err

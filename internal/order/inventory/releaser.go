@@ -49,8 +49,9 @@ func (s Stores) releaseGoods(ctx context.Context, goodsID int64, moves []order.S
 }
 
 // applyAll applies moves of one goods and returns how many it has marked. A requeue may delete the
-// move of a failed order, also in a transaction whose commit takes a minute. Such moves stay locked
-// while Redis applies them, or Redis would return units that MySQL has sold.
+// move of a failed order at the same time, and its commit may take a minute. Such moves are
+// therefore locked while Redis applies them. Otherwise Redis could return units that MySQL has
+// sold.
 func (s Stores) applyAll(
 	ctx context.Context, goodsID int64, moves []order.StockMove,
 ) (marked int, err error) {
