@@ -66,11 +66,7 @@ func NewService(
 // Revenue returns the amount of the paid orders of each sale, in its currency's smallest unit. It
 // may lag behind by the delay of a replica.
 func (s *Service) Revenue(ctx context.Context, sales []seckill.Sale) (map[int64]int64, error) {
-	goods := make([]int64, len(sales))
-	for i, sale := range sales {
-		goods[i] = sale.GoodsID
-	}
-	units, err := s.paid(ctx, goods)
+	units, err := s.paid(ctx, seckill.GoodsIDs(sales))
 	if err != nil {
 		return nil, seckill.NewUnavailable("the orders can't be counted", err)
 	}
