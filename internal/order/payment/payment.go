@@ -111,8 +111,9 @@ const (
 	providerDeadline = 10 * time.Second // of one attempt: its claim and its calls to the provider
 	recordDeadline   = 2 * time.Second  // of the record of its outcome
 	attemptTime      = providerDeadline + recordDeadline
-	// refundPause is the pause after the first failed attempt. It doubles up to refundPauseMax. A
-	// fifth less is still attemptTime, so that no other refunder repeats an attempt in progress.
+	// refundPause is the pause after the first failed attempt. It doubles up to refundPauseMax.
+	// LongPause may shorten it by a fifth. That is still attemptTime, so that no other refunder
+	// repeats an attempt in progress.
 	refundPause    = 15 * time.Second
 	refundPauseMax = time.Hour
 )

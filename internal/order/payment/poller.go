@@ -24,15 +24,15 @@ type Poller struct {
 const (
 	pollEvery = time.Second
 	pollChunk = 50 // pages in one read; few are asked about at a time
-	// firstQuestion is when a new page is asked about, or the end of the time to pay. Most buyers
-	// have paid by then, and the webhook has ended their page.
+	// firstQuestion is the age at which a new page is asked about; earlier if the time to pay ends
+	// before. Most buyers have paid by then, and the webhook has ended their page.
 	firstQuestion = time.Minute
 	// pollPause is the pause after the first question. It doubles up to PollPauseMax.
 	pollPause = 30 * time.Second
-	// unknownAfter is the age from which a page is given up that the provider does not know. Pages
-	// are open for a day at most, and a key that is wrong by mistake is noticed in a week.
+	// unknownAfter is the age at which the poller gives up a page that the provider does not know.
+	// Pages are open for a day at most, and an operator notices a wrong key within a week.
 	unknownAfter = 7 * 24 * time.Hour
-	// afterPayBy is how long after payBy the page of an unpaid order is ended.
+	// afterPayBy is how long after its PayBy the poller ends the page of an unpaid order.
 	afterPayBy = time.Second
 )
 

@@ -27,8 +27,8 @@ func (p *publication) wait(ctx context.Context) error {
 	}
 }
 
-// maxConfirmWait is the longest time that a batch waits for the confirm of the one before. ADR
-// 84 has the cost of shorter and longer ones.
+// maxConfirmWait is the longest time that a batch waits for the confirm of the one before. ADR 84
+// has the cost of shorter and longer waits.
 const maxConfirmWait = 10 * time.Millisecond
 
 // waitBriefly waits for the end of the publication, at most maxConfirmWait. Calls that arrive
@@ -94,10 +94,10 @@ func (s *Service) callReserve(
 	return res, err
 }
 
-// checkBatch returns errors for the purchases that Redis refuses because no unit is left, and
-// nil for the others. It forgets that the sale is sold out where Redis decides none: units have
-// returned, the gate is shut, or Redis does not answer. The batches that wait then call Redis no
-// more, so that a paused Redis delays no purchase by more than one deadline here.
+// checkBatch returns errors for the purchases that Redis refuses because no unit is left, and nil
+// for the others. If Redis refuses none (units have returned, the gate is shut, or Redis does not
+// answer), checkBatch forgets that the sale is sold out. The batches that wait then do not call
+// Redis, so a paused Redis delays a purchase here by at most one deadline.
 func (s *Service) checkBatch(
 	ctx context.Context, key batchKey, traced []tracedReservation,
 ) ([]error, error) {

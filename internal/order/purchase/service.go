@@ -70,8 +70,8 @@ type Service struct {
 	confirms *batcher.Batcher[int64, string, struct{}]
 }
 
-// hint is what the last calls to Redis have shown of a sale. Redis judges it: a wrong one costs a
-// second call.
+// hint is what the last calls to Redis have shown of a sale. A wrong hint only costs a second call,
+// because Redis decides each purchase.
 type hint struct {
 	epoch   int64
 	soldOut bool // no unit was left
@@ -120,9 +120,9 @@ func (s *Service) Place(ctx context.Context, p Request) (string, error) {
 	r := s.reservation(p)
 	got, err := s.reserve(ctx, p.GoodsID, r)
 	reason := seckill.ReasonOf(err)
-	retired := reason == seckill.Ended || reason == seckill.BadPath
+	retired := reason == seckill.Ended || reason == seckill.BadPath // see gateError
 	if (retired || got.Code == reservation.WrongPath) && r.StoredPath == "" {
-		// Redis may have forgotten what the path bought.
+		// Redis may have forgotten what the path bought. MySQL has it.
 		written, failed := s.orders.Written(ctx, p.GoodsID, r.OrderSn)
 		if written || failed != nil {
 			return r.OrderSn, seckill.OrUnavailable(failed, "the order can't be looked up")
@@ -240,7 +240,7 @@ func (s *Service) confirmAgain(ctx context.Context, goodsID int64, orderSn strin
 func (s *Service) reserve(
 	ctx context.Context, goodsID int64, r reservation.Reservation,
 ) (result, error) {
-	under := func(epoch int64) (result, error) {
+	reserveIn := func(epoch int64) (result, error) {
 		r.Epoch = epoch
 		return s.reserves.Do(ctx, batchKey{goodsID, epoch, r.StoredPath != ""},
 			tracedReservation{r, order.TraceMark(ctx, s.tracer)})
@@ -249,11 +249,11 @@ func (s *Service) reserve(
 	if err != nil {
 		return result{}, err
 	}
-	got, err := under(epoch)
+	got, err := reserveIn(epoch)
 	if gate, ok := errors.AsType[*seckill.GateError](err); ok {
 		if gate.State == seckill.GateEpoch {
 			s.hints.Add(goodsID, hint{epoch: gate.Epoch})
-			got, err = under(gate.Epoch)
+			got, err = reserveIn(gate.Epoch)
 		} else {
 			s.hints.Remove(goodsID)
 			return result{}, s.gateError(ctx, goodsID, r, gate)
@@ -291,8 +291,10 @@ func (s *Service) sale(
 	return s.sales.ExposedSale(ctx, goodsID)
 }
 
-// gateError returns the refusal for a shut gate: Unavailable, unless the sale has ended and the
-// path cannot have an order in the queue. Like the script it judges the path before the sale.
+// gateError returns the refusal for a shut gate. It is Unavailable while the path may have an order
+// in the queue. A sale that is over takes no stored path any more, and once it is retired it has no
+// order in the queue. Then the refusal is BadPath for a path that is stored or has expired, and
+// Ended for any other: like the script, gateError judges the path before the sale.
 func (s *Service) gateError(
 	ctx context.Context, goodsID int64, r reservation.Reservation, gate *seckill.GateError,
 ) error {

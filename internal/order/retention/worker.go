@@ -22,19 +22,19 @@ const (
 	batch    = 500
 )
 
-// Kind is a kind of rows, with the moment from which their age counts.
+// Kind is a kind of rows.
 type Kind string
 
-// The kinds of rows that the Worker deletes.
+// The kinds of rows that the Worker deletes, and from when their age counts.
 const (
-	Keys       Kind = "keys"       // idempotency keys; they were made
-	Moves      Kind = "moves"      // stock moves; they were released
-	Cuts       Kind = "cuts"       // stock cuts that have ended; they were made
-	Barriers   Kind = "barriers"   // they were reached
-	Events     Kind = "events"     // they happened; those that a webhook lacks are kept longer
-	Deliveries Kind = "deliveries" // of webhooks; they ended
-	APIKeys    Kind = "API keys"   // they were revoked
-	Tombstones Kind = "tombstones" // without a message; their sale was retired
+	Keys       Kind = "keys"       // idempotency keys, from when they were made
+	Moves      Kind = "moves"      // stock moves, from their release
+	Cuts       Kind = "cuts"       // stock cuts that have ended, from when they were made
+	Barriers   Kind = "barriers"   // from when the consumer reached them
+	Events     Kind = "events"     // from when they happened; longer while a webhook lacks them
+	Deliveries Kind = "deliveries" // of webhooks, from their end
+	APIKeys    Kind = "API keys"   // from their revocation
+	Tombstones Kind = "tombstones" // that no message has filled, from their sale's retirement
 )
 
 // keepTimes returns how long the rows of each kind are kept.
