@@ -118,7 +118,7 @@ func (d Details) Pairs() (pairs map[string]string) {
 	return pairs
 }
 
-// MetadataOf returns pairs in the form of Details, which two equal maps share.
+// MetadataOf returns pairs in the form of Details. Equal maps have the same form.
 func MetadataOf(pairs map[string]string) string {
 	if len(pairs) == 0 {
 		return ""

@@ -53,7 +53,7 @@ type Sale struct {
 	Price            int64 // of one unit, in the currency's smallest unit
 	Total            int64 // units offered, sold or not
 	Stock            int64 // units that no active order holds
-	Version          int64 // number of changes of the row; the older of two changes yields
+	Version          int64 // number of changes of the row; Redis keeps the fields of the highest
 	Epoch            int64 // how often its state in Redis was built
 	PerBuyerLimit    int64 // units of queued, created and paid orders per buyer
 	MaxPerBuyerLimit int64 // the highest PerBuyerLimit so far; MySQL enforces it

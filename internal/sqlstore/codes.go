@@ -23,9 +23,10 @@ type claimRow struct {
 // TableName implements GORM's Tabler.
 func (claimRow) TableName() string { return "code_claims" }
 
-// ClaimCodes makes each code its first claimant's, and returns the owner of each claim's code, in
-// order. A claim of a code that has an owner changes nothing, so repeating one is safe. It takes no
-// lock of the goods row. An ascending order keeps concurrent calls from a deadlock.
+// ClaimCodes assigns each code to the first buyer who claims it, and returns the owner of each
+// claim's code, in order. A claim of a code that has an owner changes nothing, so repeating one is
+// safe. It takes no lock of the goods row. It inserts the codes in ascending order, so that
+// concurrent calls cannot deadlock.
 func (s *Store) ClaimCodes(
 	ctx context.Context, goodsID int64, claims []accesscode.Claim, now time.Time,
 ) ([]string, error) {

@@ -23,8 +23,8 @@ type Claim struct {
 
 // Store keeps whose the single codes of sales are.
 type Store interface {
-	// ClaimCodes makes each code its first claimant's, and returns the owner of each claim's code,
-	// in order. After an error some may be claimed; repeating a claim is safe.
+	// ClaimCodes assigns each code to the first buyer who claims it, and returns the owner of each
+	// claim's code, in order. After an error some may be assigned; repeating a claim is safe.
 	ClaimCodes(ctx context.Context, goodsID int64, claims []Claim, now time.Time) ([]string, error)
 }
 
@@ -65,9 +65,9 @@ func (s *Service) Verify(v seckill.View, text string) (Number, error) {
 	return n, nil
 }
 
-// Claim makes a single code that Verify returned the buyer's. It returns CodeUsed where it is
-// another buyer's, and Unavailable if MySQL does not answer; the outcome is then unknown, and
-// repeating is safe. Sales with other codes or none need no claim.
+// Claim assigns a single code, which Verify returned, to the buyer. It returns CodeUsed if the code
+// is another buyer's. It returns Unavailable if MySQL does not answer; the outcome is then unknown,
+// and repeating is safe. Sales with other codes or none need no claim.
 func (s *Service) Claim(ctx context.Context, v seckill.View, code Number, buyerID string) error {
 	if v.AccessCode != seckill.SingleCodes {
 		return nil

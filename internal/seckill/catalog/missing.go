@@ -17,9 +17,9 @@ const (
 // rest this node has ended, so that a repeated one costs neither a script nor a query. It is safe
 // for concurrent use.
 type recentIDs struct {
-	mu      sync.Mutex
-	exposed int // counts the calls of forget
-	putAt   map[int64]time.Time
+	mu         sync.Mutex
+	generation int // counts the calls of forget
+	putAt      map[int64]time.Time
 }
 
 // has reports whether a goods id was put a moment ago.
@@ -30,19 +30,19 @@ func (m *recentIDs) has(goodsID int64) bool {
 	return found && time.Since(at) < MissingTTL
 }
 
-// began returns what put needs to know of the time before a read.
-func (m *recentIDs) began() (exposed int) {
+// present returns the generation. A caller of put asks for it before its read.
+func (m *recentIDs) present() (generation int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.exposed
+	return m.generation
 }
 
-// put remembers a goods id, unless this node has exposed a sale since the read began. A
-// full table starts again.
-func (m *recentIDs) put(goodsID int64, began int) {
+// put remembers a goods id that a read has found, unless forget was called since the read began:
+// the read may then be older than the exposure of the sale. A full table starts again.
+func (m *recentIDs) put(goodsID int64, generation int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.exposed != began {
+	if m.generation != generation {
 		return
 	}
 	if m.putAt == nil || len(m.putAt) >= maxMissing {
@@ -55,6 +55,6 @@ func (m *recentIDs) put(goodsID int64, began int) {
 func (m *recentIDs) forget(goodsID int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.exposed++
+	m.generation++
 	delete(m.putAt, goodsID)
 }

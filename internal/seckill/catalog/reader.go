@@ -120,7 +120,7 @@ func (r *SaleReader) endRest(ctx context.Context, goodsID int64) {
 	if r.lost.has(goodsID) {
 		return
 	}
-	r.lost.put(goodsID, r.lost.began())
+	r.lost.put(goodsID, r.lost.present())
 	go func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readDeadline)
 		defer cancel()
@@ -130,11 +130,11 @@ func (r *SaleReader) endRest(ctx context.Context, goodsID int64) {
 
 // readStored reads a sale of which Redis has no state.
 func (r *SaleReader) readStored(ctx context.Context, goodsID int64) (seckill.View, error) {
-	began := r.missing.began()
+	generation := r.missing.present()
 	sale, err := r.store.Sale(ctx, goodsID)
 	switch {
 	case errors.Is(err, seckill.ErrNoSuchGoods), err == nil && sale.Status == seckill.Draft:
-		r.missing.put(goodsID, began)
+		r.missing.put(goodsID, generation)
 		return seckill.View{}, seckill.NewNoSuchSale()
 	case err != nil:
 		return seckill.View{}, seckill.NewUnavailable("the sale can't be read", err)
