@@ -70,13 +70,9 @@ func NewAPI(p Parts, s Settings, a APISettings) (*API, error) {
 	if err != nil {
 		return nil, err
 	}
-	brand, err := web.NewBrand(cfg.HTTP.BrandName, cfg.HTTP.BrandLogo)
+	site, err := newSite(cfg.HTTP.BrandName, cfg.HTTP.BrandLogo, s.Currency)
 	if err != nil {
 		return nil, err
-	}
-	site, err := web.New(s.Currency, brand)
-	if err != nil {
-		return nil, fmt.Errorf("pages: %w", err)
 	}
 	keys := apikey.NewVerifier(p.Store, time.Now, p.Log)
 	notifier := query.NewNotifier(p.Store, p.RedisStore, p.Log)
@@ -137,6 +133,19 @@ func newIssuer(
 		return nil, fmt.Errorf("SECKILL_OIDC_ISSUER: %w", err)
 	}
 	return issuer, nil
+}
+
+// newSite returns the pages for buyers, merchants and operators.
+func newSite(brandName, brandLogo, currency string) (*web.Site, error) {
+	brand, err := web.NewBrand(brandName, brandLogo)
+	if err != nil {
+		return nil, err
+	}
+	site, err := web.New(currency, brand)
+	if err != nil {
+		return nil, fmt.Errorf("pages: %w", err)
+	}
+	return site, nil
 }
 
 // newCallbacks returns nil if there is no secret.

@@ -144,9 +144,9 @@ func NewServices(p Parts, s Settings) Services {
 		PublishDeadline: s.ReplicasWait + s.PublishTimeout,
 	})
 	counters := stats.NewCounters(p.RedisStore, p.Log)
-	sold := catalog.NewCatalog(reader, keys)
+	public := catalog.NewCatalog(reader, keys)
 	return Services{
-		Catalog: sold, Rooms: admission.NewService(sold, p.RedisStore, p.Store, s.OrderSecrets),
+		Catalog: public, Rooms: admission.NewService(public, p.RedisStore, p.Store, s.OrderSecrets),
 		Codes: accesscode.NewService(accesscode.NewKeys(s.OrderSecrets...), p.Store),
 		Sales: sales, Orders: orders,
 		Purchases: purchase.NewService(reader, p.RedisStore, orders, p.Queue, keys, counters,
@@ -230,7 +230,7 @@ func NewWorkers(p Parts, s Settings) []Worker {
 		Keys: ordersn.NewKeys(s.OrderSecrets...), Metrics: p.Observers.Writes,
 		Tracer: p.Observers.Tracer, PaymentTimeout: s.PaymentTimeout, Log: p.Log,
 	}
-	placed := make(chan struct{}, 1)
+	placed := make(chan struct{}, 1) // the sequencer signals new events to the dispatcher
 	workers := []Worker{
 		live, releaser,
 		&rebuild.Worker{Live: live, Rebuilder: rebuilder, Most: p.MaxRebuilds},
@@ -268,7 +268,8 @@ func NewWorkers(p Parts, s Settings) []Worker {
 	return workers
 }
 
-// dispatchers returns the worker that sends events to webhooks, soon after each signal.
+// dispatchers returns the worker that sends events to webhooks, soon after a signal on placed. It
+// returns none if the keys of the webhooks' secrets are invalid.
 func (p Parts) dispatchers(s Settings, placed chan struct{}) []Worker {
 	keys, err := s.sealer()
 	if err != nil {
