@@ -11,12 +11,12 @@ import (
 )
 
 const (
-	// KeepWork is how long finished work is kept, for questions about it.
-	KeepWork = 7 * 24 * time.Hour
-	// KeepTombstones counts from a sale's retirement. No message can be as late.
-	KeepTombstones = 30 * 24 * time.Hour
-	// KeepRevokedKeys is how long lists show a revoked API key.
-	KeepRevokedKeys = 90 * 24 * time.Hour
+	// keepWork is how long finished work is kept, for questions about it.
+	keepWork = 7 * 24 * time.Hour
+	// keepTombstones counts from a sale's retirement. No message can be as late.
+	keepTombstones = 30 * 24 * time.Hour
+	// keepRevokedKeys is how long lists show a revoked API key.
+	keepRevokedKeys = 90 * 24 * time.Hour
 
 	interval = time.Minute
 	batch    = 500
@@ -40,9 +40,9 @@ const (
 // keepTimes returns how long the rows of each kind are kept.
 func keepTimes() map[Kind]time.Duration {
 	return map[Kind]time.Duration{
-		Keys: salechange.IdempotencyTTL, Moves: KeepWork, Cuts: KeepWork, Barriers: KeepWork,
-		Events: KeepWork, Deliveries: KeepWork, APIKeys: KeepRevokedKeys,
-		Tombstones: KeepTombstones,
+		Keys: salechange.IdempotencyTTL, Moves: keepWork, Cuts: keepWork, Barriers: keepWork,
+		Events: keepWork, Deliveries: keepWork, APIKeys: keepRevokedKeys,
+		Tombstones: keepTombstones,
 	}
 }
 

@@ -92,11 +92,11 @@ func TestWorker_KindsTakeTurns(t *testing.T) {
 		now := must.Get(s.Now(t.Context()))(t)
 		require.Equal(t, map[string]time.Time{
 			"keys":  now.Add(-salechange.IdempotencyTTL),
-			"moves": now.Add(-KeepWork), "cuts": now.Add(-KeepWork),
-			"barriers": now.Add(-KeepWork),
-			"events":   now.Add(-KeepWork), "deliveries": now.Add(-KeepWork),
-			"API keys":   now.Add(-KeepRevokedKeys),
-			"tombstones": now.Add(-KeepTombstones),
+			"moves": now.Add(-keepWork), "cuts": now.Add(-keepWork),
+			"barriers": now.Add(-keepWork),
+			"events":   now.Add(-keepWork), "deliveries": now.Add(-keepWork),
+			"API keys":   now.Add(-keepRevokedKeys),
+			"tombstones": now.Add(-keepTombstones),
 		}, s.before)
 	})
 }
