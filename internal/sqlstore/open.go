@@ -94,7 +94,7 @@ func (s *Store) Ping(ctx context.Context) error {
 var errReadOnly = cause.With(errors.New("the database is read-only"), cause.ReadOnly)
 
 // CheckReadiness checks that the database answers, takes writes and has the schema: see
-// CheckSchema. A proxy that does not know the variable counts as writable.
+// checkSchema. A proxy that does not know the variable counts as writable.
 func (s *Store) CheckReadiness(ctx context.Context) error {
 	if err := s.Ping(ctx); err != nil {
 		return err
@@ -106,7 +106,7 @@ func (s *Store) CheckReadiness(ctx context.Context) error {
 			return errReadOnly
 		}
 	}
-	return s.CheckSchema(ctx)
+	return s.checkSchema(ctx)
 }
 
 // Addr returns the addresses of the servers, or SQLite's file, for operators.

@@ -14,25 +14,25 @@ import (
 	"flashsale.dev/seckill/internal/cause"
 )
 
-// SchemaError means that the database lacks migrations that this program needs.
-type SchemaError struct {
+// schemaError means that the database lacks migrations that this program needs.
+type schemaError struct {
 	Addr            string // of the database
 	Version, Needed int64
 }
 
 // Error names the database, both migrations and the remedy.
-func (e *SchemaError) Error() string {
+func (e *schemaError) Error() string {
 	return fmt.Sprintf("the database at %s has migration %d and this program needs %d: "+
 		"run seckillctl migrate", e.Addr, e.Version, e.Needed)
 }
 
 // Cause is that of package cause.
-func (*SchemaError) Cause() string { return cause.NotMigrated }
+func (*schemaError) Cause() string { return cause.NotMigrated }
 
-// CheckSchema returns a *SchemaError if the schema is older than the newest migration of this
+// checkSchema returns a *schemaError if the schema is older than the newest migration of this
 // program. A newer schema is sufficient, because an upgrade migrates before it replaces programs.
 // The store does not read the version again after it was sufficient.
-func (s *Store) CheckSchema(ctx context.Context) error {
+func (s *Store) checkSchema(ctx context.Context) error {
 	if s.migrated.Load() {
 		return nil
 	}
@@ -49,7 +49,7 @@ func (s *Store) CheckSchema(ctx context.Context) error {
 	case err != nil && !IsNotMigrated(err):
 		return wrapError("read the schema's version", err)
 	case version.Int64 < needed:
-		return &SchemaError{s.addr, version.Int64, needed}
+		return &schemaError{s.addr, version.Int64, needed}
 	}
 	s.migrated.Store(true)
 	return nil

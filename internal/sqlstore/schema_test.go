@@ -21,10 +21,10 @@ func TestCheckSchema_RefusesAnOlderSchemaOnly(t *testing.T) {
 		newest := int64(len(must.Get(h.provider())(t).ListSources()))
 		lacks := func(version int64) {
 			t.Helper()
-			err := h.CheckSchema(t.Context())
-			schema, ok := errors.AsType[*SchemaError](err)
+			err := h.checkSchema(t.Context())
+			schema, ok := errors.AsType[*schemaError](err)
 			require.True(t, ok, "%v", err)
-			require.Equal(t, SchemaError{h.Addr(), version, newest}, *schema)
+			require.Equal(t, schemaError{h.Addr(), version, newest}, *schema)
 			require.ErrorContains(t, err, "run seckillctl migrate")
 		}
 		lacks(0)
@@ -36,9 +36,9 @@ func TestCheckSchema_RefusesAnOlderSchemaOnly(t *testing.T) {
 		require.NoError(t, h.Migrate(t.Context()))
 		newer := "INSERT INTO goose_db_version (version_id, is_applied) VALUES (?, 1)"
 		require.NoError(t, h.db.Exec(newer, newest+1).Error)
-		require.NoError(t, h.CheckSchema(t.Context()))
+		require.NoError(t, h.checkSchema(t.Context()))
 		require.NoError(t, h.db.Exec("DROP TABLE goose_db_version").Error)
-		require.NoError(t, h.CheckSchema(t.Context()), "the version is not read again")
+		require.NoError(t, h.checkSchema(t.Context()), "the version is not read again")
 	})
 }
 

@@ -96,7 +96,7 @@ func (r *recorder) requireShardKeys(t *testing.T) {
 		}
 	}
 	require.Equal(t, []string{
-		"Addr", "CheckReadiness", "CheckReplica", "CheckSchema", "Close", "Migrate", "MigrateWith",
+		"Addr", "CheckReadiness", "CheckReplica", "Close", "Migrate", "MigrateWith",
 		"Now", "Ping", "Pool", "ReplicaAddr",
 	}, uncalled)
 	for method, texts := range r.texts {
