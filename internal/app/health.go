@@ -17,7 +17,8 @@ import (
 // evicts no keys. It also reports the state of MySQL and RabbitMQ. That state does not count,
 // because the outage of a broker must not remove all nodes from their load balancer.
 //
-// Its records have no request's id: the logger writes one of equal records in some seconds.
+// It logs without the probe's context, whose request id would make each record another one. The
+// logger writes only one of equal records within some seconds.
 type Health struct {
 	parts    Parts
 	draining atomic.Bool

@@ -92,7 +92,8 @@ func GoodsIDs(sales []Sale) []int64 {
 	return ids
 }
 
-// SameTerms reports whether what a merchant can change is the same, apart from the stock.
+// SameTerms reports whether Redis' and MySQL's copies of a sale have the same status, window,
+// limit, rate, title and price. The stock is compared apart, and Redis has no details.
 func (s Sale) SameTerms(as Sale) bool {
 	return s.Status == as.Status && s.StartAt.Equal(as.StartAt) && s.EndAt.Equal(as.EndAt) &&
 		s.PerBuyerLimit == as.PerBuyerLimit && s.Title == as.Title && s.Price == as.Price &&

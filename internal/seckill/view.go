@@ -2,10 +2,11 @@ package seckill
 
 import "time"
 
-// View is the state of a sale in Redis at one moment. One script reads all of it.
+// View is the state of a sale in Redis at one moment. One script reads all of it. Where Redis has
+// no state of a sale, the catalog makes the view from MySQL's row.
 type View struct {
-	Sale                // Stock and Version are 0, because only MySQL has them
-	Gate      GateState // GateMissing in a view that was read from MySQL
+	Sale                // from Redis without Stock, Version, Retired and Details
+	Gate      GateState // GateMissing in a view that was made from MySQL's row
 	Lease     string    // of the master that loaded the sale
 	OpenUntil time.Time // when the gate ends; zero if Redis cannot fail over
 	Available int64     // units that may be reserved

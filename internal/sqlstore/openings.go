@@ -20,7 +20,7 @@ func (s *Store) RecordOpening(
 	ctx context.Context, goodsID, token, epoch int64, lease string,
 ) error {
 	return s.inSaleTx(ctx, "record an opening", goodsID, func(tx *gorm.DB, row saleRow) error {
-		// A MySQL that has lost the end of an opening in a failover still has it.
+		// MySQL may have lost in a failover what EndOpening wrote before.
 		open := lease == "" && !strings.HasPrefix(row.OpenedOn, ended)
 		if row.RebuildToken != token || row.Epoch != epoch || open {
 			return rebuild.ErrFenced

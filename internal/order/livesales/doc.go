@@ -1,9 +1,10 @@
 // Package livesales lists the sales that background workers serve: exposed sales, and closed ones
 // until their last order is final.
 //
-// The List reads MySQL once a second for all workers of a process. With many thousands of sales,
-// over which MySQL sums, or a slow MySQL it reads up to six seconds apart. While MySQL is down
-// the last list serves, because no sale can be exposed or closed then.
+// The List asks MySQL once a second, for all workers of a process, whether a sale has changed.
+// MySQL sums over all sales for that. With many thousands of sales, or a slow MySQL, the List
+// therefore asks up to six seconds apart. While MySQL is down the last list serves, because no sale
+// can be exposed or closed then.
 //
 // A sale is at rest once its row has been unchanged for 20 s and every check of that time found
 // that Redis and MySQL agree and nothing is in flight. Workers do not serve it. Any change of the

@@ -101,14 +101,16 @@ type Redis interface {
 	) (unlock func(), ok bool, err error)
 	// PendingPages iterates over the pending reservations of a goods, as for outbox.Store.
 	PendingPages(ctx context.Context, goodsID, count int64) iter.Seq2[[]order.Pending, error]
-	// Load returns false if Redis holds this epoch or a newer one, if a change has brought a newer
-	// version of the sale, or if the gate is open. A gate can be open after a failover; then the
-	// new master's reservations must be drained first. It stages one page of orders at a time, and
-	// returns false if Redis has lost one of them.
+	// Load stages one page of orders at a time and then begins the epoch. It returns false, and the
+	// sale is as before, if
+	//   - Redis has this epoch or a newer one, or Shut has refused the epoch;
+	//   - a merchant's change has brought a newer version of the sale to Redis;
+	//   - the gate is open, as after a failover: the new master's reservations are not drained yet;
+	//   - Redis has restarted since the first page, or has lost a page.
 	Load(
 		ctx context.Context, sale seckill.Sale, pages iter.Seq2[[]order.Held, error],
 	) (bool, error)
-	// Retire removes a sale from Redis; false if Redis keeps it, because a merchant has changed it
-	// since, or it was built again.
+	// Retire removes a sale from Redis. It returns false if Redis keeps the sale: a merchant has
+	// changed it since, it was built again, or it has orders that are pending or in the outbox.
 	Retire(ctx context.Context, sale seckill.Sale) (bool, error)
 }
