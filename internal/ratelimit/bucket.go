@@ -119,7 +119,8 @@ func (s *bucketState) convert(t *Params, at level, left trace) (level, trace) {
 	return level{d + wait, r}, trace{taken: taken, beyond: beyond, share: min(MaxTicks, share+stays)}
 }
 
-// counted has as many of the permits beyond MaxTicks in ticks as fit, and the others beyond it.
+// counted keeps ticks at or below MaxTicks. beyond is the number of permits that do not fit into
+// ticks. counted adds as many of them to ticks as fit, and returns both.
 func (t *Params) counted(ticks, beyond int64) (int64, int64) {
 	if beyond == 0 && ticks <= MaxTicks {
 		return ticks, 0

@@ -159,13 +159,14 @@ end
 
 local function scaled(n, to, from) return ceil(n / max(1, from) * to) end
 
--- counted has as many of the permits beyond MAX_TICKS in ticks as fit, and the others beyond it.
+-- counted keeps ticks at or below MAX_TICKS. beyond is the number of permits that do not fit into
+-- ticks. counted adds as many of them to ticks as fit, and returns both.
 local function counted(t, ticks, beyond)
   local permits = min(beyond, div(MAX_TICKS - ticks, t.cost))
   return ticks + permits * t.cost, beyond - permits
 end
 
--- level_of is a level without a trace of other params.
+-- level_of is the state of a level whose permits were all taken under the params t.
 local function level_of(t, d, r)
   local ticks = limited(d, t.scale, 2 * MAX_TICKS) + r
   local taken, beyond = counted(t, ticks, 0)
