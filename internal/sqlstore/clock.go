@@ -12,8 +12,8 @@ import (
 // millisecond in that time; a failover, or a step of the server's clock, is noticed after it.
 const clockLife = 10 * time.Second
 
-// clockStep is by how much a row's time must be after the server's clock to show that the clock was
-// set back since. Such a row would otherwise wait until the clock has reached its time again.
+// clockStep: a row whose time is later than the server's clock by more than this was written before
+// the clock was set back. Without that rule the row would wait until the clock reaches its time.
 const clockStep = 10 * time.Second
 
 // notLater selects the rows whose time in a column is at a moment or before it. It also selects

@@ -59,11 +59,13 @@ func (s *Store) WaitingRoom(ctx context.Context, goodsID int64) (admission.Recor
 	return row.record(), wrapError("read a waiting room", err)
 }
 
-// GrantNumbers grants a master further numbers, unless its limit is above the given one already.
-// A lease that replaces the last one, whose room is whole, continues with its numbers. Any other
-// lease gets numbers above all that were granted before: those that the last master may have handed
-// out, and this one does not know, become a gap. A lease of an older epoch than the last one's
-// changes nothing: its caller read Redis before a rebuild.
+// GrantNumbers grants a master further numbers, unless its limit is already above g.Above.
+//
+// A new lease continues with the numbers of the last lease if g.Replaces is that one: the same
+// master still has the whole room. Any other new lease gets numbers above all that were granted
+// before. The granted numbers that its Redis does not know become a gap, because the last master
+// may have handed them out. A lease of an older epoch than the last one's changes nothing: its
+// caller has read Redis before a rebuild.
 func (s *Store) GrantNumbers(
 	ctx context.Context, goodsID int64, g admission.Grant,
 ) (admission.Record, error) {
