@@ -152,7 +152,9 @@ func (w *world) commit(p *proc, goods int, lines []line) (out outcome, lost []li
 		}
 		seen.adopted, seen.adoptedBy = took, out.epoch
 		p.lag(4, 60) // and the order is asked for, or its buyer cancels
-		lines, lost = dropLost(lines, lost, took)
+		var refused []line
+		lines, refused = splitAdopted(lines, took)
+		lost = append(lost, refused...)
 	}
 }
 
@@ -164,9 +166,8 @@ type adoption struct {
 	park      bool
 }
 
-// dropLost separates the lines that Redis did not adopt, and drops those of which it has another
-// quantity.
-func dropLost(lines, lost []line, took map[int]int) (kept, dropped []line) {
+// splitAdopted is orderwriter's function of that name.
+func splitAdopted(lines []line, took map[int]int) (kept, lost []line) {
 	for _, l := range lines {
 		switch units, asked := took[l.sn]; {
 		case !asked || units == l.q:
