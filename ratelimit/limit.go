@@ -105,7 +105,16 @@ func (l Limit) compile(s Store) (c rules.Change, p core.Params, err error) {
 		err = p.CheckRedis()
 	}
 	if err != nil {
-		return c, p, fmt.Errorf("ratelimit: limit: %w", err)
+		return c, p, fmt.Errorf("ratelimit: limit: %w", inPermits(err))
 	}
 	return c, p, nil
+}
+
+// inPermits names a rule's rate as a Limit does.
+func inPermits(err error) error {
+	bad, ok := errors.AsType[*core.FieldError](err)
+	if ok && (bad.Field == "limit" || bad.Field == "permitsPerSecond") {
+		return core.BadField("permits", "%s", bad.Problem)
+	}
+	return err
 }

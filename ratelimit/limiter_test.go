@@ -366,8 +366,16 @@ func TestNew_NamesTheInvalidField(t *testing.T) {
 			store: ratelimit.Redis((*redis.ClusterClient)(nil)), limit: second, says: "client",
 		},
 		"log in Redis": {
-			store: shared, says: "sliding_log",
+			store: shared, says: ": permits: a sliding_log ",
 			limit: ratelimit.Limit{Permits: 101, Per: time.Second, Algorithm: ratelimit.SlidingLog},
+		},
+		"too fast": {limit: ratelimit.Limit{Permits: 2000, Per: time.Millisecond}, says: ": permits: "},
+		"long burst": {
+			limit: ratelimit.Limit{Permits: 1, Per: 24 * time.Hour, Burst: 367}, says: ": permits: ",
+		},
+		"long window": {
+			says:  ": permits: ",
+			limit: ratelimit.Limit{Permits: 1e9, Per: 24 * time.Hour, Algorithm: ratelimit.SlidingWindow},
 		},
 		"leases": {limit: second, options: []ratelimit.Option{ratelimit.Leases(2000)}, says: "leases"},
 		"name":   {limit: second, options: []ratelimit.Option{ratelimit.Name("a b")}, says: "name"},
@@ -444,7 +452,7 @@ func TestSlidingWindow_SharesALogInRedis(t *testing.T) {
 	require.True(t, must.Get(two.Allow(t.Context(), "a", 1))(t).Allowed)
 	require.False(t, must.Get(one.Allow(t.Context(), "a", 1))(t).Allowed)
 	limit.Permits, limit.Algorithm = 101, ratelimit.SlidingLog
-	require.ErrorContains(t, one.SetLimit(limit), "limit: a sliding_log of more than 100 permits")
+	require.ErrorContains(t, one.SetLimit(limit), "permits: a sliding_log of more than 100 permits")
 }
 
 // TestFailLocal_DividesByProcesses has four processes without a Redis.
