@@ -218,6 +218,42 @@ func TestReport_FitsAPhone(t *testing.T) {
 	v.fitsEverybody("a load report")
 }
 
+// TestPages_LongWordsFit has texts without a space, as long as the API takes them.
+func TestPages_LongWordsFit(t *testing.T) {
+	t.Parallel()
+	h := standalone(t, "SECKILL_SHOP_NAME=A shop with a name that may be cut")
+	long := strings.Repeat("W", 120)
+	goods := h.sells(t, sale{title: long, price: 1e12, stock: 1e8, perBuyer: 1000})
+	sn := h.won(t, 170, goods, 1000)
+	h.exec(t, `UPDATE orders SET name = ? WHERE order_sn = ?`, long, sn)
+	limiter := "/admin/limiters/randomPathPerUser/" + long[:64]
+	require.NoError(t, h.client(t, seckill.Operator, 4).Do(t.Context(), "PUT", limiter,
+		map[string]int{"permitsPerSecond": 7}, nil))
+	buyer := h.enters(t, phone, seckill.Buyer, 170, long)
+	for page, part := range map[string]string{
+		"/": "#orders-list", "/s/" + goods: "h1", "/o/" + sn: "#receipt", "/session": "h1",
+	} {
+		buyer.open(page)
+		buyer.sees(part, "WWW")
+		buyer.fits(page)
+	}
+	mei := h.enters(t, phone, seckill.Merchant, 1, long)
+	mei.sees("#sales", "WWW")
+	mei.fits("/console")
+	mei.open("/console/sales/" + goods)
+	mei.sees("h1", "WWW")
+	mei.fits("a sale in the console")
+	mei.press("#bought a")
+	mei.press("[data-open=reveal]")
+	mei.press("#reveal button[value=yes]")
+	mei.sees("#details", "WWW")
+	mei.fits("an order in the console")
+	ops := h.enters(t, phone, seckill.Operator, 4, "Ops")
+	ops.open("/console/operations")
+	ops.sees("#overrides", "WWW")
+	ops.fits("/console/operations")
+}
+
 // TestPages_WriteRightToLeftTextInItsOrder shows a title, an address and a buyer's name in Arabic.
 func TestPages_WriteRightToLeftTextInItsOrder(t *testing.T) {
 	t.Parallel()
