@@ -221,7 +221,7 @@ func TestReport_FitsAPhone(t *testing.T) {
 // TestPages_LongWordsFit has texts without a space, as long as the API takes them.
 func TestPages_LongWordsFit(t *testing.T) {
 	t.Parallel()
-	h := standalone(t, "SECKILL_SHOP_NAME=A shop with a name that may be cut")
+	h := standalone(t)
 	long := strings.Repeat("W", 120)
 	goods := h.sells(t, sale{title: long, price: 1e12, stock: 1e8, perBuyer: 1000})
 	sn := h.won(t, 170, goods, 1000)
