@@ -89,7 +89,7 @@ func (s *SaleService) reachBuyers(ctx context.Context, goodsID int64, c salechan
 		return nil // a repeated change of a draft that was deleted since
 	}
 	if err == nil {
-		err = s.requireWhereOpen(ctx, goodsID)
+		err = s.requireOpenMasterHas(ctx, goodsID)
 	}
 	if err != nil {
 		return seckill.NewUnavailable("the change is stored, but buyers may have the old period, "+

@@ -141,7 +141,7 @@ func (s *SaleService) Close(
 		return seckill.Sale{}, orUnavailable(err, "the sale could not be closed")
 	}
 	if err = s.syncSale(ctx, goodsID); err == nil {
-		err = s.requireWhereOpen(ctx, goodsID)
+		err = s.requireOpenMasterHas(ctx, goodsID)
 	}
 	if err != nil {
 		return seckill.Sale{}, seckill.NewUnavailable(
@@ -172,9 +172,10 @@ func (s *SaleService) now(ctx context.Context) (time.Time, error) {
 // errOpenElsewhere means that a rebuild is under way, or that Redis has failed over.
 var errOpenElsewhere = errors.New("another Redis may have the sale open")
 
-// requireWhereOpen requires the master that MySQL has open for a sale to have its terms and its
-// close, where Redis can fail over. Another one may sell without knowing that it was replaced.
-func (s *SaleService) requireWhereOpen(ctx context.Context, goodsID int64) error {
+// requireOpenMasterHas requires the master that answers to be the one on which MySQL has the sale
+// open, and to have the sale's terms. Only where Redis can fail over another master may have the
+// sale: one that was replaced may sell on by old terms until its gate ends.
+func (s *SaleService) requireOpenMasterHas(ctx context.Context, goodsID int64) error {
 	if s.Opener.GateLifetime == 0 {
 		return nil
 	}
@@ -187,11 +188,14 @@ func (s *SaleService) requireWhereOpen(ctx context.Context, goodsID int64) error
 		return err
 	}
 	openOn, err := s.Opener.Store.OpenedOn(ctx, goodsID)
-	ofLease := v.Gate == seckill.GateOpen || v.Gate == seckill.GateExpired
-	if err != nil || ofLease && v.Lease == openOn && v.SameTerms(sale) {
+	if err != nil {
 		return err
 	}
-	return errOpenElsewhere
+	loaded := v.Gate == seckill.GateOpen || v.Gate == seckill.GateExpired
+	if !loaded || v.Lease != openOn || !v.SameTerms(sale) {
+		return errOpenElsewhere
+	}
+	return nil
 }
 
 // Ledger accounts for every unit of a sale that the actor may manage.

@@ -70,10 +70,9 @@ func (o Opener) Open(ctx context.Context, goodsID, token int64) (seckill.Sale, e
 }
 
 // unlessChanged returns the pages of an epoch, or ErrFenced if a merchant has closed the sale or
-// changed its terms since the epoch began. Redis stages a first batch before it asks for
-// the first page. If Redis was emptied before that batch, it has lost the version of an earlier
-// change, which this check finds. A later change cannot be lost: Redis refuses the load if it lacks
-// the batch or has restarted.
+// changed its terms since the epoch began. Redis asks for the first page after it has staged an
+// empty batch. A Redis that was emptied before that batch lacks the change, and this check finds
+// it. If Redis was emptied later, it lacks the batch, and refuses the load.
 func (o Opener) unlessChanged(
 	ctx context.Context, sale seckill.Sale, pages iter.Seq2[[]order.Held, error],
 ) iter.Seq2[[]order.Held, error] {
