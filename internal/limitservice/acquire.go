@@ -66,6 +66,9 @@ func extend(w http.ResponseWriter, d time.Duration) error {
 
 // requestOf checks the body of an acquire.
 func (s *HTTP) requestOf(body acquireRequest) (*rules.Compiled, ratelimit.Request, error) {
+	if body.Rule == "" {
+		return nil, ratelimit.Request{}, ratelimit.BadField("rule", "is required")
+	}
 	rule, err := s.book.Find(body.Rule)
 	if err != nil {
 		return nil, ratelimit.Request{}, err

@@ -129,6 +129,7 @@ func TestHTTP_BadInput(t *testing.T) {
 		{"POST /v1/acquire", `{"rule": "client", "key": "a", "permits": 1e30}`, 400, "permits"},
 		{"POST /v1/acquire", `{"rule": "client", "key": "a", "maxWaitMillis": 30001}`, 400, "maxWaitMillis"},
 		{"POST /v1/acquire", `{"rule": "none", "key": "a"}`, 404, ""},
+		{"POST /v1/acquire", `{"key": "a"}`, 400, "rule"},
 		{"GET /v1/acquire", ``, 405, ""},
 		{"POST /v1/limiters/client/a", `{}`, 405, ""},
 		{"GET /v1/limiters/none/a", ``, 404, ""},
