@@ -3,6 +3,7 @@ package web
 import (
 	"regexp"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -68,6 +69,21 @@ func TestWords_OfAGroupHideNoOthers(t *testing.T) {
 				words[l][name] = text
 			}
 		}
+	}
+}
+
+// TestStopPage_OffersSigningInWhereItHelps checks that a visitor who has signed in is asked to sign
+// in only where another account may open the page.
+func TestStopPage_OffersSigningInWhereItHelps(t *testing.T) {
+	s := must.Get(New("CNY", Brand{}))(t)
+	for _, c := range []struct {
+		why, user string
+		buttons   int
+	}{{"missing", "", 1}, {"missing", "7", 0}, {"forbidden", "7", 1}, {"signin", "", 1}} {
+		page := Page{Name: "stop", Lang: English, Data: c.why, User: User{ID: c.user}}
+		body := string(must.Get(s.Render(page))(t))
+		_, main, _ := strings.Cut(body, "<h1>")
+		require.Equal(t, c.buttons, strings.Count(main, `href="/session"`), "%+v", c)
 	}
 }
 
