@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -14,8 +15,9 @@ type healthCmd struct {
 	Timeout time.Duration `default:"2s" help:"Longest time to wait for the response."`
 }
 
-// Run succeeds if the status is 200. Otherwise the error has the status and the body. An
-// orchestrator keeps the output of a failed probe, so the error must say which part is not ready.
+// Run prints the body and succeeds if the status is 200. A node is ready while MySQL is away, and its
+// body names the cause. Otherwise the error has the status and the body: an orchestrator keeps the
+// output of a failed probe, so the error must say which part is not ready.
 func (c *healthCmd) Run(s *session) error {
 	ctx, cancel := context.WithTimeout(s.ctx, c.Timeout)
 	defer cancel()
@@ -28,10 +30,11 @@ func (c *healthCmd) Run(s *session) error {
 		return fmt.Errorf("request %s: %w", c.URL, err)
 	}
 	defer resp.Body.Close()
-	if resp.StatusCode == http.StatusOK {
-		return nil
-	}
 	// an incomplete body is good enough for a message
-	body, _ := io.ReadAll(io.LimitReader(resp.Body, 4<<10))
+	body, _ := io.ReadAll(io.LimitReader(resp.Body, 1<<20))
+	if resp.StatusCode == http.StatusOK {
+		_, err := fmt.Fprintf(s.stdout, "%s\n", bytes.TrimSpace(body))
+		return err
+	}
 	return fmt.Errorf("%s is not ready: %s: %s", c.URL, resp.Status, body)
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -26,4 +27,16 @@ func TestHealth_FailsUnlessTheStatusIs200(t *testing.T) {
 	require.Error(t, health("no url"))
 	node.Close()
 	require.Error(t, health(node.URL+"/readyz"), "no server listens")
+}
+
+// TestHealth_PrintsTheAnswer holds the operator's page: a node is ready while MySQL is away, and in
+// a container nothing else reads its operations address.
+func TestHealth_PrintsTheAnswer(t *testing.T) {
+	node := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, `{"mysql":"unreachable"}`)
+	}))
+	defer node.Close()
+	var out bytes.Buffer
+	require.NoError(t, run(t.Context(), []string{"health", node.URL}, nil, &out, io.Discard))
+	require.Equal(t, `{"mysql":"unreachable"}`+"\n", out.String())
 }
