@@ -109,6 +109,27 @@ func TestDocs_GoTestCommandsFindTests(t *testing.T) {
 	require.Greater(t, checked, 10)
 }
 
+// TestOperate_ExplainsEveryCause checks that the operator's page has the causes that /readyz and
+// the log show, up to what follows a colon or a comma.
+func TestOperate_ExplainsEveryCause(t *testing.T) {
+	page := read(t, "docs/how-to/operate.md")
+	literals := regexp.MustCompile(
+		`(?:cause\.With\(.*,\s*|Problem: +|reason = (?:fmt\.Sprintf\()?)"([^"%:,;]*\w)`)
+	constants := regexp.MustCompile(`(?m)^\t[A-Z]\w+ += "([^":,;]+)`)
+	found := constants.FindAllStringSubmatch(read(t, "internal/cause/cause.go"), -1)
+	for _, dir := range []string{"internal/redisstore/", "internal/rabbit/"} {
+		for _, file := range trackedFiles(t, ".go") {
+			if strings.HasPrefix(file, dir) && !strings.HasSuffix(file, "_test.go") {
+				found = append(found, literals.FindAllStringSubmatch(read(t, file), -1)...)
+			}
+		}
+	}
+	require.Greater(t, len(found), 20)
+	for _, cause := range found {
+		require.Contains(t, page, "`"+cause[1])
+	}
+}
+
 // TestArchitecture_DrawsEveryImport compares the drawing of the layers with the imports of the
 // packages below internal/. In a box a package may import those after the next arrow.
 func TestArchitecture_DrawsEveryImport(t *testing.T) {
