@@ -109,6 +109,24 @@ func TestDocs_GoTestCommandsFindTests(t *testing.T) {
 	require.Greater(t, checked, 10)
 }
 
+// TestDocs_NameExistingSettingsAndMetrics checks the pages against the two generated references.
+func TestDocs_NameExistingSettingsAndMetrics(t *testing.T) {
+	known := read(t, "docs/reference/configuration.md") + read(t, "docs/reference/metrics.md") +
+		"`SECKILL_TEST_MYSQL_DSN`, the databases `seckill_test` and the network `seckill_outside`"
+	names := regexp.MustCompile(`\b(SECKILL|seckill)_\w*[A-Za-z]`)
+	checked := 0
+	for _, file := range trackedFiles(t, ".md") {
+		if dir := filepath.Dir(file); dir != "docs/how-to" && dir != "docs/explanation" {
+			continue
+		}
+		for _, name := range names.FindAllString(read(t, file), -1) {
+			require.Contains(t, known, "`"+name+"`", file)
+			checked++
+		}
+	}
+	require.Greater(t, checked, 100)
+}
+
 // TestOperate_ExplainsEveryCause checks that the operator's page has the causes that /readyz and
 // the log show, up to what follows a colon or a comma.
 func TestOperate_ExplainsEveryCause(t *testing.T) {
