@@ -15,9 +15,9 @@ type healthCmd struct {
 	Timeout time.Duration `default:"2s" help:"Longest time to wait for the response."`
 }
 
-// Run prints the body and succeeds if the status is 200. A node is ready while MySQL is away, and its
-// body names the cause. Otherwise the error has the status and the body: an orchestrator keeps the
-// output of a failed probe, so the error must say which part is not ready.
+// Run prints the body and succeeds if the status is 200. A node is ready while MySQL is away, and
+// its body names the cause. Otherwise the error has the status and the body: an orchestrator keeps
+// the output of a failed probe, so the error must say which part is not ready.
 func (c *healthCmd) Run(s *session) error {
 	ctx, cancel := context.WithTimeout(s.ctx, c.Timeout)
 	defer cancel()
