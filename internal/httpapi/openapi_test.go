@@ -137,6 +137,27 @@ func TestOpenAPI_HasEveryReasonAndStatus(t *testing.T) {
 	})
 }
 
+// TestOpenAPI_HasEveryAnswerOfAuthentication checks that an operation that may refuse a token has
+// the other answers of its verification too: 429 for many invalid API keys, and 503 while keys
+// cannot be read or the issuer's keys are not known.
+func TestOpenAPI_HasEveryAnswerOfAuthentication(t *testing.T) {
+	doc := openAPI(t)
+	for _, r := range allRoutes() {
+		for method := range strings.FieldsSeq(strings.ToLower(r.methods)) {
+			if method == "head" {
+				continue
+			}
+			responses := under(t, doc, "paths", template(r.path), method, "responses")
+			if responses["401"] == nil {
+				require.True(t, r.public, "%s %s", method, r.path)
+				continue
+			}
+			statuses := slices.Collect(maps.Keys(responses))
+			require.Subset(t, statuses, []string{"429", "503"}, "%s %s", method, r.path)
+		}
+	}
+}
+
 // words returns the values of a schema of the document.
 func words[T ~string](t *testing.T, doc node, schema ...string) (out []T) {
 	components := under(t, doc, "components", "schemas")
