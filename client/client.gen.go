@@ -874,7 +874,7 @@ type Address struct {
 	// Note For who delivers it.
 	Note *string `json:"note,omitempty"`
 
-	// Phone Digits, spaces and + - ( ).
+	// Phone At least 3 of digits, spaces and + - ( ). "": none.
 	Phone      *string `json:"phone,omitempty"`
 	PostalCode *string `json:"postalCode,omitempty"`
 }
@@ -2632,8 +2632,8 @@ type ClientInterface interface {
 
 	// FindOwnOrders The order with a number, of a sale of mine
 	//
-	// A list of one order, or of none if no sale of mine has an order with this number. Name and phone number are masked, as in
-	// every list. Eight characters, with or without a hyphen in the middle, are the end of a number, which buyers see as
+	// A list of one order, or of none if no sale of mine has an order with this number. Name, phone number and
+	// email address are masked, as in every list. Eight characters, with or without a hyphen in the middle, are the end of a number, which buyers see as
 	// the short number. They may be in upper or lower case, and find written orders.
 	//
 	// Corresponds with GET /admin/orders (the `FindOwnOrders` operationId).
@@ -2642,7 +2642,7 @@ type ClientInterface interface {
 	// CancelOrderOfBuyer Cancel a buyer's created order
 	//
 	// Its units go back on sale once. A repetition returns the same state. A queued order is `CONFLICT` with `Retry-After`, a
-	// paid one `CONFLICT`: refund it. Name and phone number are masked.
+	// paid one `CONFLICT`: refund it. Name, phone number and email address are masked.
 	//
 	// Corresponds with POST /admin/orders/{orderSn}/cancel (the `CancelOrderOfBuyer` operationId).
 	CancelOrderOfBuyer(ctx context.Context, orderSn OrderSnParameter, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -2651,21 +2651,22 @@ type ClientInterface interface {
 	//
 	// The order becomes `cancelled` and its units go back on sale once. The payment provider returns the money; until it
 	// confirms, that is tried again. A repetition returns the same state. A shipped order, and one that is not paid, is
-	// `CONFLICT`. Name and phone number are masked.
+	// `CONFLICT`. Name, phone number and email address are masked.
 	//
 	// Corresponds with POST /admin/orders/{orderSn}/refund (the `RefundOrder` operationId).
 	RefundOrder(ctx context.Context, orderSn OrderSnParameter, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// RevealOrder One order with its buyer's data
 	//
-	// Name, phone number and address are whole. The audit log of the sale records who has read them.
+	// Name, phone number, email and delivery address are whole. The audit log of the sale records who has read them.
 	//
 	// Corresponds with POST /admin/orders/{orderSn}/reveal (the `RevealOrder` operationId).
 	RevealOrder(ctx context.Context, orderSn OrderSnParameter, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ShipOrderWithBody Record how a paid order was sent
 	//
-	// A later shipment replaces an earlier one. An order that is not paid is `CONFLICT`. Name and phone number are masked.
+	// A later shipment replaces an earlier one. An order that is not paid is `CONFLICT`. Name, phone number and
+	// email address are masked.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -2674,7 +2675,8 @@ type ClientInterface interface {
 
 	// ShipOrder Record how a paid order was sent
 	//
-	// A later shipment replaces an earlier one. An order that is not paid is `CONFLICT`. Name and phone number are masked.
+	// A later shipment replaces an earlier one. An order that is not paid is `CONFLICT`. Name, phone number and
+	// email address are masked.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -2825,8 +2827,8 @@ type ClientInterface interface {
 
 	// ListOrdersOfSale The orders of a sale, newest first
 	//
-	// Name and phone number are masked in lists. Pages are sorted as those of `GET /orders`. The file is the shipping list:
-	// every order of the sale (limit does not count), row by row as it is read, with names, numbers and addresses whole. It is
+	// Name, phone number and email address are masked in lists. Pages are sorted as those of `GET /orders`.
+	// The file is the shipping list: every order of the sale (limit does not count), row by row as it is read, with names, numbers and addresses whole. It is
 	// for spreadsheets: UTF-8 with a byte order mark;
 	// text that would be taken for a formula begins with an apostrophe, and digits that would be rounded, or lose zeros, are
 	// written as `="0123"`. `amount` is in the currency's smallest unit, `amountInCurrency` in its unit. New columns come at the
@@ -3339,8 +3341,8 @@ func (c *Client) SetLimiter(ctx context.Context, pType string, key string, body 
 
 // FindOwnOrders The order with a number, of a sale of mine
 //
-// A list of one order, or of none if no sale of mine has an order with this number. Name and phone number are masked, as in
-// every list. Eight characters, with or without a hyphen in the middle, are the end of a number, which buyers see as
+// A list of one order, or of none if no sale of mine has an order with this number. Name, phone number and
+// email address are masked, as in every list. Eight characters, with or without a hyphen in the middle, are the end of a number, which buyers see as
 // the short number. They may be in upper or lower case, and find written orders.
 //
 // Corresponds with GET /admin/orders (the `FindOwnOrders` operationId).
@@ -3359,7 +3361,7 @@ func (c *Client) FindOwnOrders(ctx context.Context, params *FindOwnOrdersParams,
 // CancelOrderOfBuyer Cancel a buyer's created order
 //
 // Its units go back on sale once. A repetition returns the same state. A queued order is `CONFLICT` with `Retry-After`, a
-// paid one `CONFLICT`: refund it. Name and phone number are masked.
+// paid one `CONFLICT`: refund it. Name, phone number and email address are masked.
 //
 // Corresponds with POST /admin/orders/{orderSn}/cancel (the `CancelOrderOfBuyer` operationId).
 func (c *Client) CancelOrderOfBuyer(ctx context.Context, orderSn OrderSnParameter, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -3378,7 +3380,7 @@ func (c *Client) CancelOrderOfBuyer(ctx context.Context, orderSn OrderSnParamete
 //
 // The order becomes `cancelled` and its units go back on sale once. The payment provider returns the money; until it
 // confirms, that is tried again. A repetition returns the same state. A shipped order, and one that is not paid, is
-// `CONFLICT`. Name and phone number are masked.
+// `CONFLICT`. Name, phone number and email address are masked.
 //
 // Corresponds with POST /admin/orders/{orderSn}/refund (the `RefundOrder` operationId).
 func (c *Client) RefundOrder(ctx context.Context, orderSn OrderSnParameter, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -3395,7 +3397,7 @@ func (c *Client) RefundOrder(ctx context.Context, orderSn OrderSnParameter, reqE
 
 // RevealOrder One order with its buyer's data
 //
-// Name, phone number and address are whole. The audit log of the sale records who has read them.
+// Name, phone number, email and delivery address are whole. The audit log of the sale records who has read them.
 //
 // Corresponds with POST /admin/orders/{orderSn}/reveal (the `RevealOrder` operationId).
 func (c *Client) RevealOrder(ctx context.Context, orderSn OrderSnParameter, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -3412,7 +3414,8 @@ func (c *Client) RevealOrder(ctx context.Context, orderSn OrderSnParameter, reqE
 
 // ShipOrderWithBody Record how a paid order was sent
 //
-// A later shipment replaces an earlier one. An order that is not paid is `CONFLICT`. Name and phone number are masked.
+// A later shipment replaces an earlier one. An order that is not paid is `CONFLICT`. Name, phone number and
+// email address are masked.
 //
 // Takes any type of body and a specified content type.
 //
@@ -3431,7 +3434,8 @@ func (c *Client) ShipOrderWithBody(ctx context.Context, orderSn OrderSnParameter
 
 // ShipOrder Record how a paid order was sent
 //
-// A later shipment replaces an earlier one. An order that is not paid is `CONFLICT`. Name and phone number are masked.
+// A later shipment replaces an earlier one. An order that is not paid is `CONFLICT`. Name, phone number and
+// email address are masked.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -3762,8 +3766,8 @@ func (c *Client) GetLedger(ctx context.Context, goodsID GoodsIDInPath, reqEditor
 
 // ListOrdersOfSale The orders of a sale, newest first
 //
-// Name and phone number are masked in lists. Pages are sorted as those of `GET /orders`. The file is the shipping list:
-// every order of the sale (limit does not count), row by row as it is read, with names, numbers and addresses whole. It is
+// Name, phone number and email address are masked in lists. Pages are sorted as those of `GET /orders`.
+// The file is the shipping list: every order of the sale (limit does not count), row by row as it is read, with names, numbers and addresses whole. It is
 // for spreadsheets: UTF-8 with a byte order mark;
 // text that would be taken for a formula begins with an apostrophe, and digits that would be rounded, or lose zeros, are
 // written as `="0123"`. `amount` is in the currency's smallest unit, `amountInCurrency` in its unit. New columns come at the
@@ -7169,8 +7173,8 @@ type ClientWithResponsesInterface interface {
 
 	// FindOwnOrdersWithResponse The order with a number, of a sale of mine
 	//
-	// A list of one order, or of none if no sale of mine has an order with this number. Name and phone number are masked, as in
-	// every list. Eight characters, with or without a hyphen in the middle, are the end of a number, which buyers see as
+	// A list of one order, or of none if no sale of mine has an order with this number. Name, phone number and
+	// email address are masked, as in every list. Eight characters, with or without a hyphen in the middle, are the end of a number, which buyers see as
 	// the short number. They may be in upper or lower case, and find written orders.
 	//
 	// Returns a wrapper object for the known response body format(s).
@@ -7181,7 +7185,7 @@ type ClientWithResponsesInterface interface {
 	// CancelOrderOfBuyerWithResponse Cancel a buyer's created order
 	//
 	// Its units go back on sale once. A repetition returns the same state. A queued order is `CONFLICT` with `Retry-After`, a
-	// paid one `CONFLICT`: refund it. Name and phone number are masked.
+	// paid one `CONFLICT`: refund it. Name, phone number and email address are masked.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -7192,7 +7196,7 @@ type ClientWithResponsesInterface interface {
 	//
 	// The order becomes `cancelled` and its units go back on sale once. The payment provider returns the money; until it
 	// confirms, that is tried again. A repetition returns the same state. A shipped order, and one that is not paid, is
-	// `CONFLICT`. Name and phone number are masked.
+	// `CONFLICT`. Name, phone number and email address are masked.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -7201,7 +7205,7 @@ type ClientWithResponsesInterface interface {
 
 	// RevealOrderWithResponse One order with its buyer's data
 	//
-	// Name, phone number and address are whole. The audit log of the sale records who has read them.
+	// Name, phone number, email and delivery address are whole. The audit log of the sale records who has read them.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -7210,7 +7214,8 @@ type ClientWithResponsesInterface interface {
 
 	// ShipOrderWithBodyWithResponse Record how a paid order was sent
 	//
-	// A later shipment replaces an earlier one. An order that is not paid is `CONFLICT`. Name and phone number are masked.
+	// A later shipment replaces an earlier one. An order that is not paid is `CONFLICT`. Name, phone number and
+	// email address are masked.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -7219,7 +7224,8 @@ type ClientWithResponsesInterface interface {
 
 	// ShipOrderWithResponse Record how a paid order was sent
 	//
-	// A later shipment replaces an earlier one. An order that is not paid is `CONFLICT`. Name and phone number are masked.
+	// A later shipment replaces an earlier one. An order that is not paid is `CONFLICT`. Name, phone number and
+	// email address are masked.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -7392,8 +7398,8 @@ type ClientWithResponsesInterface interface {
 
 	// ListOrdersOfSaleWithResponse The orders of a sale, newest first
 	//
-	// Name and phone number are masked in lists. Pages are sorted as those of `GET /orders`. The file is the shipping list:
-	// every order of the sale (limit does not count), row by row as it is read, with names, numbers and addresses whole. It is
+	// Name, phone number and email address are masked in lists. Pages are sorted as those of `GET /orders`.
+	// The file is the shipping list: every order of the sale (limit does not count), row by row as it is read, with names, numbers and addresses whole. It is
 	// for spreadsheets: UTF-8 with a byte order mark;
 	// text that would be taken for a formula begins with an apostrophe, and digits that would be rounded, or lose zeros, are
 	// written as `="0123"`. `amount` is in the currency's smallest unit, `amountInCurrency` in its unit. New columns come at the
@@ -16696,8 +16702,8 @@ func (c *ClientWithResponses) SetLimiterWithResponse(ctx context.Context, pType 
 
 // FindOwnOrdersWithResponse The order with a number, of a sale of mine
 //
-// A list of one order, or of none if no sale of mine has an order with this number. Name and phone number are masked, as in
-// every list. Eight characters, with or without a hyphen in the middle, are the end of a number, which buyers see as
+// A list of one order, or of none if no sale of mine has an order with this number. Name, phone number and
+// email address are masked, as in every list. Eight characters, with or without a hyphen in the middle, are the end of a number, which buyers see as
 // the short number. They may be in upper or lower case, and find written orders.
 //
 // Returns a wrapper object for the known response body format(s).
@@ -16714,7 +16720,7 @@ func (c *ClientWithResponses) FindOwnOrdersWithResponse(ctx context.Context, par
 // CancelOrderOfBuyerWithResponse Cancel a buyer's created order
 //
 // Its units go back on sale once. A repetition returns the same state. A queued order is `CONFLICT` with `Retry-After`, a
-// paid one `CONFLICT`: refund it. Name and phone number are masked.
+// paid one `CONFLICT`: refund it. Name, phone number and email address are masked.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -16731,7 +16737,7 @@ func (c *ClientWithResponses) CancelOrderOfBuyerWithResponse(ctx context.Context
 //
 // The order becomes `cancelled` and its units go back on sale once. The payment provider returns the money; until it
 // confirms, that is tried again. A repetition returns the same state. A shipped order, and one that is not paid, is
-// `CONFLICT`. Name and phone number are masked.
+// `CONFLICT`. Name, phone number and email address are masked.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -16746,7 +16752,7 @@ func (c *ClientWithResponses) RefundOrderWithResponse(ctx context.Context, order
 
 // RevealOrderWithResponse One order with its buyer's data
 //
-// Name, phone number and address are whole. The audit log of the sale records who has read them.
+// Name, phone number, email and delivery address are whole. The audit log of the sale records who has read them.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -16761,7 +16767,8 @@ func (c *ClientWithResponses) RevealOrderWithResponse(ctx context.Context, order
 
 // ShipOrderWithBodyWithResponse Record how a paid order was sent
 //
-// A later shipment replaces an earlier one. An order that is not paid is `CONFLICT`. Name and phone number are masked.
+// A later shipment replaces an earlier one. An order that is not paid is `CONFLICT`. Name, phone number and
+// email address are masked.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -16776,7 +16783,8 @@ func (c *ClientWithResponses) ShipOrderWithBodyWithResponse(ctx context.Context,
 
 // ShipOrderWithResponse Record how a paid order was sent
 //
-// A later shipment replaces an earlier one. An order that is not paid is `CONFLICT`. Name and phone number are masked.
+// A later shipment replaces an earlier one. An order that is not paid is `CONFLICT`. Name, phone number and
+// email address are masked.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -17057,8 +17065,8 @@ func (c *ClientWithResponses) GetLedgerWithResponse(ctx context.Context, goodsID
 
 // ListOrdersOfSaleWithResponse The orders of a sale, newest first
 //
-// Name and phone number are masked in lists. Pages are sorted as those of `GET /orders`. The file is the shipping list:
-// every order of the sale (limit does not count), row by row as it is read, with names, numbers and addresses whole. It is
+// Name, phone number and email address are masked in lists. Pages are sorted as those of `GET /orders`.
+// The file is the shipping list: every order of the sale (limit does not count), row by row as it is read, with names, numbers and addresses whole. It is
 // for spreadsheets: UTF-8 with a byte order mark;
 // text that would be taken for a formula begins with an apostrophe, and digits that would be rounded, or lose zeros, are
 // written as `="0123"`. `amount` is in the currency's smallest unit, `amountInCurrency` in its unit. New columns come at the

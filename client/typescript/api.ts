@@ -279,7 +279,7 @@ export type Settlement = {
 export type Address = {
   /** Who receives it. */
   name: string;
-  /** Digits, spaces and + - ( ). */
+  /** At least 3 of digits, spaces and + - ( ). "": none. */
   phone?: string;
   email?: string;
   line1: string;
