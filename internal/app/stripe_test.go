@@ -134,6 +134,7 @@ func TestStripe_LostAnswersAreFound(t *testing.T) {
 	h.stripe.Lose("/v1/checkout/sessions", 1)
 	r := h.refuses("UNAVAILABLE", who, "POST", "/orders/"+sn+"/pay", "")
 	require.NotContains(t, r.Body, fakestripe.Key)
+	require.Contains(t, r.Body, `"the payment provider did not return a page; please ask again"`)
 	page, session := h.checkout(who, sn)
 	must.Get(h.stripe.Pay(page))(t)
 	h.ask(goods, sn)

@@ -29,7 +29,7 @@ func (s *Service) openPage(ctx context.Context, o order.Order, now time.Time) (o
 			return order.Order{}, err
 		case err != nil:
 			return order.Order{}, seckill.NewUnavailable(
-				"the payment provider did not return a page; try again", err,
+				"the payment provider did not return a page", err,
 			)
 		}
 	}
