@@ -448,6 +448,10 @@ func TestStripe_ForgedWebhooksChangeNothing(t *testing.T) {
 	} {
 		require.Equal(t, "UNAUTHENTICATED", h.webhook(body, signature), name)
 	}
+	for signature, want := range map[string]string{"": "UNAUTHENTICATED", sign: "BAD_REQUEST"} {
+		h.refuses(want, seckill.Actor{}, "POST", "/payments/webhook?a=b", body,
+			"Stripe-Signature", signature)
+	}
 	for want, changes := range map[string]fakestripe.Object{
 		"ignored":   {"metadata": fakestripe.Object{}, "payment_status": "paid"},
 		"NOT_FOUND": {"metadata": fakestripe.Object{"goodsId": goods, "orderSn": "no-order"}},

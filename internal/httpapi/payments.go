@@ -113,6 +113,9 @@ func (a *api) receiveWebhook(ctx context.Context, r *request) (response, error) 
 		}
 		return response{}, err
 	}
+	if r.gin.Request.URL.RawQuery != "" {
+		return response{}, seckill.NewFieldError("query", "is not signed; it must be empty")
+	}
 	if err := r.permit(ctx, nil); err != nil {
 		return response{}, err
 	}
@@ -138,9 +141,6 @@ func (a *api) readWebhook(c *gin.Context) (*request, error) {
 			"webhooks are refused: SECKILL_PAYMENT_PROVIDER names no provider that sends them")
 	}
 	body, err := params.ReadBody(c.Writer, c.Request, maxWebhook)
-	if err == nil && c.Request.URL.RawQuery != "" {
-		err = seckill.NewFieldError("query", "is not signed; it must be empty")
-	}
 	return &request{
 		Fields: params.New(nil, nil), gin: c, header: c.Request.Header, body: body,
 	}, err
