@@ -1317,10 +1317,10 @@ type Limiter struct {
 	// PermitsPerSecond The alternative is limit per intervalSeconds. Both are an error.
 	PermitsPerSecond *float64 `json:"permitsPerSecond,omitempty"`
 
-	// Remaining Permits that would go now, of a single key.
+	// Remaining Permits that would go now, of a single key; absent with scope `node`.
 	Remaining *int `json:"remaining,omitempty"`
 
-	// ResetMillis Until it is full, of a single key.
+	// ResetMillis Until it is full, of a single key; absent with scope `node`.
 	ResetMillis *int          `json:"resetMillis,omitempty"`
 	Source      LimiterSource `json:"source"`
 	Type        string        `json:"type"`
@@ -2559,8 +2559,9 @@ type ClientInterface interface {
 
 	// RequeueDeadLetter Reserve the order's units again, and write the order
 	//
-	// The order becomes `created`. A repetition changes nothing. `CONFLICT`: too few units are left, the buyer has reached
-	// the limit by another order, the order was written and has ended, or the dead letter holds no valid order.
+	// The order becomes `created` and the dead letter is gone, so a repetition is `NOT_FOUND`. `CONFLICT`: too few units
+	// are left, the buyer has reached the limit by another order, the order was written and has ended, or the dead letter
+	// holds no valid order. Name, phone number and email address are masked.
 	//
 	// Corresponds with POST /admin/dead-letters/{id}/requeue (the `RequeueDeadLetter` operationId).
 	RequeueDeadLetter(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -3178,8 +3179,9 @@ func (c *Client) DiscardDeadLetter(ctx context.Context, id openapi_types.UUID, r
 
 // RequeueDeadLetter Reserve the order's units again, and write the order
 //
-// The order becomes `created`. A repetition changes nothing. `CONFLICT`: too few units are left, the buyer has reached
-// the limit by another order, the order was written and has ended, or the dead letter holds no valid order.
+// The order becomes `created` and the dead letter is gone, so a repetition is `NOT_FOUND`. `CONFLICT`: too few units
+// are left, the buyer has reached the limit by another order, the order was written and has ended, or the dead letter
+// holds no valid order. Name, phone number and email address are masked.
 //
 // Corresponds with POST /admin/dead-letters/{id}/requeue (the `RequeueDeadLetter` operationId).
 func (c *Client) RequeueDeadLetter(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -7090,8 +7092,9 @@ type ClientWithResponsesInterface interface {
 
 	// RequeueDeadLetterWithResponse Reserve the order's units again, and write the order
 	//
-	// The order becomes `created`. A repetition changes nothing. `CONFLICT`: too few units are left, the buyer has reached
-	// the limit by another order, the order was written and has ended, or the dead letter holds no valid order.
+	// The order becomes `created` and the dead letter is gone, so a repetition is `NOT_FOUND`. `CONFLICT`: too few units
+	// are left, the buyer has reached the limit by another order, the order was written and has ended, or the dead letter
+	// holds no valid order. Name, phone number and email address are masked.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -16565,8 +16568,9 @@ func (c *ClientWithResponses) DiscardDeadLetterWithResponse(ctx context.Context,
 
 // RequeueDeadLetterWithResponse Reserve the order's units again, and write the order
 //
-// The order becomes `created`. A repetition changes nothing. `CONFLICT`: too few units are left, the buyer has reached
-// the limit by another order, the order was written and has ended, or the dead letter holds no valid order.
+// The order becomes `created` and the dead letter is gone, so a repetition is `NOT_FOUND`. `CONFLICT`: too few units
+// are left, the buyer has reached the limit by another order, the order was written and has ended, or the dead letter
+// holds no valid order. Name, phone number and email address are masked.
 //
 // Returns a wrapper object for the known response body format(s).
 //

@@ -338,9 +338,9 @@ export type Limiter = Limit & {
   type: string;
   key: string;
   source: "operator" | "sale" | "rule";
-  /** Permits that would go now, of a single key. */
+  /** Permits that would go now, of a single key; absent with scope `node`. */
   remaining?: number;
-  /** Until it is full, of a single key. */
+  /** Until it is full, of a single key; absent with scope `node`. */
   resetMillis?: number;
 };
 
