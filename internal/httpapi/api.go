@@ -118,6 +118,7 @@ const (
 func New(deps Deps) http.Handler {
 	a := newAPI(deps)
 	a.list = catalog.NewListCache(deps.Catalog.Sales, time.Now)
+	a.warnOfUnmatchedRules()
 	return allowOrigins(deps.CORSOrigins,
 		a.engine(slices.Concat(a.probes(), a.routes(), a.pages())))
 }

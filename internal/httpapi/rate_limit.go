@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/netip"
 	"slices"
+	"strings"
 
 	"github.com/gin-gonic/gin"
 
@@ -171,6 +172,24 @@ func attributes(c *gin.Context, route string, goodsID int64, by seckill.Actor) r
 	return rules.Attributes{
 		Goods: goodsID, User: by.ID, Route: route, Header: c.GetHeader,
 		IP: func() netip.Addr { ip, _ := netip.ParseAddr(c.ClientIP()); return ip },
+	}
+}
+
+// warnOfUnmatchedRules logs the rules that can never apply, because the API limits no such route. A
+// mistyped route would otherwise leave its call without the limit, and nobody would notice.
+func (a *api) warnOfUnmatchedRules() {
+	limited := []string{http.MethodGet + " " + SignInCallback} // without an issuer there is no route
+	for _, rt := range a.routes() {
+		if rt.unlimited && rt.path != pathRoute {
+			continue
+		}
+		for method := range strings.FieldsSeq(rt.methods) {
+			limited = append(limited, method+" "+rt.path)
+		}
+	}
+	for _, rule := range a.Limiter.Book.Unmatched(limited) {
+		a.Log.Warn("rate limit rule never applies: the API limits no such route",
+			"rule", rule.Name, "route", rule.Route)
 	}
 }
 

@@ -1,9 +1,12 @@
 package httpapi_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"log/slog"
 	"net/http"
+	"regexp"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -13,6 +16,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"flashsale.dev/seckill/internal/httpapi"
 	"flashsale.dev/seckill/internal/testing/badrequests"
 	"flashsale.dev/seckill/internal/testing/must"
 )
@@ -97,6 +101,28 @@ func TestRateLimits_RuleSetsCodeAndMessage(t *testing.T) {
 	h.want(429, h.as(seller, "GET", "/admin/sales", "")) // without X-Tenant
 	h.want(200, h.as(seller, "GET", "/admin/sales", "", "X-Tenant", "a"))
 	h.want(401, h.ask("GET", "/orders", "")) // 401 precedes 429
+}
+
+func TestRateLimits_RuleWithoutARouteOfTheAPIIsAWarning(t *testing.T) {
+	t.Parallel()
+	h, text := newFixture(t, `
+rules:
+  - {name: all, route: "*"}
+  - {name: purchase, route: "POST /:randomPath/decrStock"}
+  - {name: path, route: GET /randomPath}
+  - {name: byName}
+  - {name: mistyped, route: GET /order}
+  - {name: braces, route: "/orders/{orderSn}"}
+  - {name: method, route: POST /orders}
+  - {name: never, route: "/admin/limiters"}
+`), &bytes.Buffer{}
+	deps := h.Deps
+	deps.Log = slog.New(slog.NewTextHandler(text, nil))
+	httpapi.New(deps)
+	warned := regexp.MustCompile(`rule=\w+ route`).FindAllString(text.String(), -1)
+	require.Equal(t, []string{
+		"rule=mistyped route", "rule=braces route", "rule=method route", "rule=never route",
+	}, warned)
 }
 
 func TestRateLimits_UnknownGoodsCreateNoBucket(t *testing.T) {

@@ -88,6 +88,22 @@ func (b *Rulebook) ForRoute(method, route string) []*Compiled {
 	return found
 }
 
+// Unmatched returns the rules whose route is none of the given ones. Each of these is a method and
+// a pattern, such as "GET /orders". Rules without a route are not in the result.
+func (b *Rulebook) Unmatched(routes []string) (unmatched []*Compiled) {
+	for _, name := range b.order {
+		rule := b.rules[name]
+		known := slices.ContainsFunc(routes, func(s string) bool {
+			method, route, _ := strings.Cut(s, " ")
+			return rule.matches(method, route)
+		})
+		if rule.Route != "" && !known {
+			unmatched = append(unmatched, rule)
+		}
+	}
+	return unmatched
+}
+
 // Find returns a rule, or ErrNoRule.
 func (b *Rulebook) Find(name string) (*Compiled, error) {
 	if c, ok := b.rules[name]; ok {
