@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -265,6 +266,26 @@ func TestCheck_ReleasedUnitsMayBeLeft(t *testing.T) {
 	a.ledger.Sold, a.ledger.Available, a.ledger.Database.Active, a.ledger.Database.Stock = 2, 1, 2, 1
 	v := checked(t, a, r)
 	require.True(t, v.OK, "%v", v.Differences)
+}
+
+// TestReadWithRetry_ErrorHasTheLastAnswer reads from an API that refuses, and then does not answer.
+func TestReadWithRetry_ErrorHasTheLastAnswer(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithTimeout(t.Context(), 120*time.Millisecond)
+	defer cancel()
+	first := true
+	_, err := readWithRetry(ctx, func() (*http.Response, error) {
+		if first {
+			first = false
+			return &http.Response{StatusCode: 429, Body: io.NopCloser(strings.NewReader(
+				`{"code":888,"reason":"RATE_LIMITED","message":"slow down"}`))}, nil
+		}
+		<-ctx.Done()
+		return nil, ctx.Err()
+	})
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	require.ErrorContains(t, err, "status 429 RATE_LIMITED: slow down")
+	require.NotContains(t, err.Error(), "\n", "the report has a line for each difference")
 }
 
 func TestAddDifference_CountsBeyondTheBound(t *testing.T) {

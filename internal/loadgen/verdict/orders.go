@@ -1,8 +1,9 @@
 package verdict
 
 import (
+	"cmp"
 	"context"
-	"errors"
+	"fmt"
 	"net/http"
 	"time"
 
@@ -80,17 +81,20 @@ func orders(ctx context.Context, list listCall, goodsID string) ([]listedOrder, 
 const pauseBetween = 50 * time.Millisecond
 
 // readWithRetry repeats a call that reads after 429, 5xx and connection errors until ctx ends. The
-// API may still be busy with the load that has just ended.
+// API may still be busy with the load that has just ended. The error has the API's last answer.
 func readWithRetry(
 	ctx context.Context, call func() (*http.Response, error),
 ) (apiclient.Answer, error) {
-	for {
+	for refusal := error(nil); ; {
 		a, err := apiclient.Read(call())
 		if err == nil && a.Status != http.StatusTooManyRequests && a.Status < 500 {
 			return a, nil
 		}
+		if err == nil {
+			refusal = a.Into(nil)
+		}
 		if ended := apiclient.Sleep(ctx, max(a.RetryAfter, pauseBetween)); ended != nil {
-			return a, errors.Join(err, ended)
+			return a, fmt.Errorf("%w: %w", ended, cmp.Or(refusal, err))
 		}
 	}
 }
