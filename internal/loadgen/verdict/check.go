@@ -80,7 +80,7 @@ func Check(ctx context.Context, c Case) Verdict {
 	if err != nil {
 		j.addDifference(ruleRead, "the sale's orders: %v", err)
 	} else {
-		j.sale(all, readable)
+		j.sale(ctx, all, readable)
 		if c.Plan.Room != nil {
 			j.line(ctx, all)
 		}

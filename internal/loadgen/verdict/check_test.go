@@ -29,13 +29,19 @@ type api struct {
 	orders []listedOrder            // the sale's list
 	lists  map[string][]listedOrder // a buyer's own list, if it differs from the sale's
 	single map[string]string        // statuses of orders that are in no list
+	before chan apiclient.Ledger    // earlier ledgers, each read once
 }
 
 func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	who := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
 	switch {
 	case strings.HasSuffix(r.URL.Path, "/ledger"):
-		answer(w, 200, a.ledger)
+		select {
+		case l := <-a.before:
+			answer(w, 200, l)
+		default:
+			answer(w, 200, a.ledger)
+		}
 	case strings.HasPrefix(r.URL.Path, "/admin/"):
 		a.page(w, r, a.orders)
 	case r.URL.Path == "/orders":
@@ -286,6 +292,22 @@ func TestReadWithRetry_ErrorHasTheLastAnswer(t *testing.T) {
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 	require.ErrorContains(t, err, "status 429 RATE_LIMITED: slow down")
 	require.NotContains(t, err.Error(), "\n", "the report has a line for each difference")
+}
+
+// TestCheck_OrderMayExpireBetweenTwoReads lets an order expire after the ledger was read. If it had
+// lost its unit instead, the later ledger would not have it.
+func TestCheck_OrderMayExpireBetweenTwoReads(t *testing.T) {
+	t.Parallel()
+	for name, available := range map[string]int64{"expired": 1, "lost": 0} {
+		a, r := right()
+		a.orders[2].Status = "expired"
+		a.before = make(chan apiclient.Ledger, 1)
+		a.before <- a.ledger
+		a.ledger.Sold, a.ledger.Available = 2, available
+		a.ledger.Database.Active, a.ledger.Database.Stock = 2, 1
+		v := checked(t, a, r)
+		require.Equal(t, available == 1, v.OK, "%s: %v", name, v.Differences)
+	}
 }
 
 func TestAddDifference_CountsBeyondTheBound(t *testing.T) {
