@@ -15,6 +15,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/ratelimit/rules"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/testing/apicheck"
 	"flashsale.dev/seckill/internal/testing/must"
@@ -57,7 +58,8 @@ func template(path string) string {
 // TestOpenAPI_HasEveryRoute checks that the document contains every route of the router and no
 // other. The pages that apicheck names are exempt.
 func TestOpenAPI_HasEveryRoute(t *testing.T) {
-	router, is := New(Deps{}).(*gin.Engine)
+	deps := Deps{Limiter: &RuleLimiter{Book: must.Get(rules.New())(t)}}
+	router, is := New(deps).(*gin.Engine)
 	require.True(t, is)
 	var routes, documented []string
 	for _, r := range router.Routes() {
