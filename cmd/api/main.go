@@ -58,6 +58,10 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 		return err
 	}
 	warnIfNotDurable(ctx, up.RedisStore, log)
+	if cfg.Payment.Provider == "test" {
+		log.Warn("SECKILL_PAYMENT_PROVIDER is test: a buyer who calls pay has paid, without money; " +
+			"set stripe to take money")
+	}
 	timeout := cfg.Program.ShutdownTimeout
 	serve := app.Serve(api.Server(cfg.HTTP.Addr, log), listener, timeout, log)
 	serveConnected := app.WorkerFunc(func(ctx context.Context) error {

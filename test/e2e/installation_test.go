@@ -42,11 +42,19 @@ func TestInstallation(t *testing.T) {
 		{"Seckillctl_SetsLimiterOnEachNode", ctlSetsLimiter},
 		{"Codes_ServeOneBuyerEach", codesServeOneBuyerEach},
 		{"Processors_ConsumersUseAPart", processors},
+		{"TestProvider_APIsWarnAtStart", warnOfTestProvider},
 	} {
 		t.Run(test.name, func(t *testing.T) { test.run(t, r) })
 	}
 	// This test is the last, because it ends the installation.
 	t.Run("Programs_SIGTERMEndsEachInOrder", func(t *testing.T) { sigtermEnds(t, r) })
+}
+
+// warnOfTestProvider checks that an operator who set no provider reads that no money is taken.
+func warnOfTestProvider(t *testing.T, r *installation.Installation) {
+	for _, p := range r.APIs {
+		require.Equal(t, 1, p.Wrote("WARN", "SECKILL_PAYMENT_PROVIDER is test"), p.Log())
+	}
 }
 
 // processors checks that consumers use a part of the processors that the APIs use.
