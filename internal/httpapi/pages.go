@@ -266,7 +266,7 @@ func (a *api) page(r *request, status int, p web.Page) (response, error) {
 		return a.switchLang(c, lang), nil
 	}
 	p.Lang, p.User = web.LangOf(c.Request), userOf(a.visitor(c.Request))
-	p.Path = c.Request.URL.Path
+	p.Path, p.Query = c.Request.URL.Path, c.Request.URL.Query()
 	if p.Now.IsZero() {
 		p.Now = time.Now()
 	}
@@ -300,7 +300,8 @@ func negotiateGzip(c *gin.Context) bool {
 	return true
 }
 
-// switchLang stores the language in a cookie and redirects to the same page without the query.
+// switchLang stores the language in a cookie and redirects to the same page. The rest of the query
+// stays, such as the page to return to after signing in.
 func (a *api) switchLang(c *gin.Context, lang web.Lang) response {
 	cookie := http.Cookie{
 		Name: web.LangCookie, Value: string(lang), Path: "/",
@@ -308,7 +309,13 @@ func (a *api) switchLang(c *gin.Context, lang web.Lang) response {
 		Secure: a.isTLS(c.Request), SameSite: http.SameSiteLaxMode,
 	}
 	// Two slashes at the start, or a backslash, would lead to another site.
-	return a.redirect("/"+strings.TrimLeft(c.Request.URL.EscapedPath(), "/"), &cookie)
+	to := "/" + strings.TrimLeft(c.Request.URL.EscapedPath(), "/")
+	query := c.Request.URL.Query()
+	query.Del("lang")
+	if len(query) > 0 {
+		to += "?" + query.Encode()
+	}
+	return a.redirect(to, &cookie)
 }
 
 // redirect sends a browser to another page of this site.

@@ -87,11 +87,13 @@ func TestPages_FollowTheVisitorsLanguage(t *testing.T) {
 		_, body := h.openPage("/", "Accept-Language", accept)
 		require.Contains(t, body, `data-lang="`+want+`"`, accept)
 	}
-	res, _ := h.openPage("/session?lang=zh")
+	_, body := h.openPage("/session?to=%2Fconsole")
+	require.Contains(t, body, `href="?lang=zh&amp;to=%2Fconsole"`)
+	res, _ := h.openPage("/session?lang=zh&to=%2Fconsole")
 	require.Equal(t, http.StatusSeeOther, res.StatusCode)
-	require.Equal(t, "/session", res.Header.Get("Location"))
+	require.Equal(t, "/session?to=%2Fconsole", res.Header.Get("Location"))
 	require.Contains(t, res.Header.Get("Set-Cookie"), "lang=zh;")
-	_, body := h.openPage("/session", "Cookie", "lang=zh", "Accept-Language", "en")
+	_, body = h.openPage("/session", "Cookie", "lang=zh", "Accept-Language", "en")
 	require.Contains(t, body, `lang="zh-Hans"`)
 }
 

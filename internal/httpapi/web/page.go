@@ -2,6 +2,8 @@ package web
 
 import (
 	"encoding/json"
+	"maps"
+	"net/url"
 	"strings"
 	"time"
 
@@ -11,12 +13,13 @@ import (
 
 // Page is the data of a template, which calls its methods.
 type Page struct {
-	Name string // of the template
-	Path string // of the request, for the language switch
-	Lang Lang
-	User User
-	Now  time.Time // Redis' clock where it is known, else this node's
-	Data any       // depends on the template
+	Name  string     // of the template
+	Path  string     // of the request
+	Query url.Values // of the request
+	Lang  Lang
+	User  User
+	Now   time.Time // Redis' clock where it is known, else this node's
+	Data  any       // depends on the template
 	// Preview describes the page to search engines and to sites that show a link to it; nil for none.
 	Preview *Preview
 	Policy  string // the Content-Security-Policy; "" for the usual one
@@ -68,6 +71,14 @@ func (p Page) Other() Lang {
 		return English
 	}
 	return Chinese
+}
+
+// OtherURL is the same page, with its query, in the other language.
+func (p Page) OtherURL() string {
+	query := url.Values{}
+	maps.Copy(query, p.Query)
+	query.Set("lang", string(p.Other()))
+	return "?" + query.Encode()
 }
 
 // Asset returns the address of an asset.
