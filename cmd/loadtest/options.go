@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"net/url"
+	"os"
 	"strings"
 	"time"
 
@@ -174,7 +175,21 @@ func (o options) check(ctx context.Context) error {
 	for _, base := range o.Bases {
 		problems = append(problems, o.target(ctx, base))
 	}
+	problems = append(problems, writable("-json", o.json), writable("-html", o.html))
 	return errors.Join(problems...)
+}
+
+// writable opens the file of a report as its writer will, because otherwise a wrong name would show
+// only after the load. It keeps a report that exists.
+func writable(flag, name string) error {
+	if name == "" || name == "-" {
+		return nil
+	}
+	f, err := os.OpenFile(name, os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
+		return fmt.Errorf("%s: %w", flag, err)
+	}
+	return f.Close()
 }
 
 // target refuses malformed addresses, and other machines without -allow-remote: a load test must

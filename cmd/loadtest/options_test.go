@@ -40,6 +40,20 @@ func TestCheck_RefusesRemoteHostsByDefault(t *testing.T) {
 	}
 }
 
+// TestCheck_OpensReports checks that a report which can't be written is an error before the load,
+// and that the check keeps an older report.
+func TestCheck_OpensReports(t *testing.T) {
+	dir := t.TempDir()
+	_, err := parsed(t, "-json", filepath.Join(dir, "none", "a"), "-html", dir)
+	require.ErrorContains(t, err, "-json: ")
+	require.ErrorContains(t, err, "-html: ")
+
+	older := filepath.Join(dir, "older.json")
+	require.NoError(t, os.WriteFile(older, []byte("{}"), 0o600))
+	must.Get(parsed(t, "-json", older, "-html", "-"))(t)
+	require.Equal(t, "{}", string(must.Get(os.ReadFile(older))(t)))
+}
+
 func TestCheck_ReportsAllProblems(t *testing.T) {
 	for name, args := range map[string][]string{
 		"no buyers": {"-buyers", "0"}, "too many": {"-buyers", "10000001"},
