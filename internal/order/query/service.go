@@ -75,8 +75,7 @@ func (s *Service) decide(
 	ctx context.Context, by seckill.Actor, n ordersn.Number, orderSn string, r record,
 ) (order.Order, error) {
 	switch {
-	case r.pending && r.line.BuyerID != by.ID,
-		r.err == nil && r.row.BuyerID != by.ID && !r.row.Tombstone():
+	case r.pending && r.line.BuyerID != by.ID, r.err == nil && isOthers(r.row, by, n):
 		return order.Order{}, newOtherBuyersOrder()
 	case r.err == nil && (!r.pending || r.row.Status != order.Created ||
 		!commitUncertain(ctx, s.Redis, n.GoodsID)):
@@ -91,6 +90,12 @@ func (s *Service) decide(
 	default:
 		return s.unwritten(ctx, by, n, orderSn)
 	}
+}
+
+// isOthers reports whether a row is another buyer's. The row of a lost order of an earlier release
+// has the buyer who asked first, because such a number does not say whose it is.
+func isOthers(o order.Order, by seckill.Actor, n ordersn.Number) bool {
+	return o.BuyerID != by.ID && (n.Epoch == 0 || !o.Tombstone())
 }
 
 // queued returns an order that MySQL does not have yet.
@@ -179,7 +184,7 @@ func (s *Service) writeTombstone(
 	switch {
 	case err != nil:
 		return order.Order{}, seckill.NewUnavailable("the order can't be looked up", err)
-	case o.BuyerID != by.ID && !o.Tombstone():
+	case isOthers(o, by, n):
 		return order.Order{}, newOtherBuyersOrder()
 	}
 	return o, nil

@@ -16,6 +16,7 @@ import (
 // found is what Redis and MySQL answer about one order.
 type found struct {
 	pending, written string // the order's buyer in Redis and in MySQL; "": they lack it
+	lost             string // the buyer of the row of a lost order in MySQL
 	redis, mysql     error
 }
 
@@ -53,6 +54,12 @@ func (c *changing) OrdersByNumber(
 	_ context.Context, _ int64, sns []string,
 ) (orders []order.Order, _ error) {
 	f := next(&c.found)
+	if f.lost != "" {
+		line := reservation.OrderLine{OrderSn: sns[0], BuyerID: f.lost}
+		orders = append(orders, order.Order{
+			OrderLine: line, Status: order.Failed, FailureReason: order.FailedLost,
+		})
+	}
 	if f.written != "" {
 		line := reservation.OrderLine{OrderSn: sns[0], BuyerID: f.written}
 		orders = append(orders, order.Order{OrderLine: line, Status: order.Paid})
@@ -99,6 +106,12 @@ func TestFind_AnswersWhatTheServersHave(t *testing.T) {
 		},
 		"another buyer's row": {
 			changing{found: []found{{written: "8"}}, views: open}, "", seckill.Forbidden,
+		},
+		"another buyer's lost order": {
+			changing{found: []found{{lost: "8"}}, views: open}, "", seckill.Forbidden,
+		},
+		"one's own lost order": {
+			changing{found: []found{{lost: "7"}}, views: open}, order.Failed, "",
 		},
 		"another buyer's row, written meanwhile": {
 			changing{found: []found{nothing}, views: open, tombstone: "8"}, "", seckill.Forbidden,
