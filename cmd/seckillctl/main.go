@@ -90,10 +90,35 @@ func runWith(ctx context.Context, args []string, stdin io.Reader, stdout, stderr
 	case err != nil:
 		return usage(fmt.Errorf("%w (seckillctl --help lists the commands and flags)", err))
 	}
+	if err := checkNumbers(k.Flags()); err != nil {
+		return usage(err)
+	}
 	err = k.Run(&session{
 		ctx: ctx, stdin: stdin, stdout: stdout, stderr: stderr, json: c.Output == "json",
 	})
 	return withServer(err, k.Flags())
+}
+
+// checkNumbers holds the flags of settings to the bounds of the programs. A rebuild with other ones
+// would shut a gate for too short a time, or send its barrier through a queue that no program uses.
+func checkNumbers(flags []*kong.Flag) error {
+	var problems []error
+	settings := config.Settings("")
+	for _, f := range flags {
+		i := slices.IndexFunc(settings, func(s config.Setting) bool {
+			return slices.Contains(f.Envs, s.Name)
+		})
+		switch value := f.Target.Interface().(type) {
+		case int, time.Duration:
+			if i < 0 {
+				break
+			}
+			if err := settings[i].Check(value); err != nil {
+				problems = append(problems, fmt.Errorf("%w (--%s)", err, f.Name))
+			}
+		}
+	}
+	return errors.Join(problems...)
 }
 
 // longFlags accepts one dash for every flag, as the other programs do. kong would read -yes as the

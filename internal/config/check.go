@@ -16,33 +16,15 @@ import (
 
 // check compares every setting with the rules in its validate tag, except those that did not parse:
 // c does not have their values. It does not stop at the first violation, so that an operator
-// corrects a deployment once. Of a secret an error has the length and never the value.
-func (c *Config) check(settings []Setting, unparsed []string) []error {
-	rules := validator.New()
-	problems := []error{
-		rules.RegisterValidation("addr", isAddr), rules.RegisterValidation("bytes", isLong),
-		rules.RegisterValidation("ring", isRing),
-	}
-	// It turns a validate tag into words.
-	requirement := strings.NewReplacer("omitempty,", "", "dive,", "", "min=", "", ",max=", " to ",
-		"oneof=", "one of ", "addr", "host:port", "http_url", "an http:// or https:// URL",
-		"ring=32", "a comma list of secrets that are at least 32 bytes long each",
-		"bytes=32", "at least 32 bytes long")
+// corrects a deployment once.
+func (c *Config) check(settings []Setting, unparsed []string) (problems []error) {
 	v := reflect.ValueOf(c).Elem()
 	for _, s := range settings {
 		if slices.Contains(unparsed, s.Name) {
 			continue
 		}
-		x := v.FieldByIndex(s.index)
-		rule := s.field.Tag.Get("validate")
-		broken, _ := errors.AsType[validator.ValidationErrors](rules.Var(x.Interface(), rule))
-		for _, b := range broken {
-			is := fmt.Sprintf("%q", withoutUser(fmt.Sprint(b.Value())))
-			if secret, ok := b.Value().(Secret); ok {
-				is = fmt.Sprintf("%d bytes long", len(secret))
-			}
-			problems = append(problems,
-				fmt.Errorf("%s: is %s, must be %s", s.Name, is, requirement.Replace(rule)))
+		if err := s.Check(v.FieldByIndex(s.index).Interface()); err != nil {
+			problems = append(problems, err)
 		}
 	}
 	if !seckill.IsCurrency(c.HTTP.Currency) {
@@ -53,6 +35,32 @@ func (c *Config) check(settings []Setting, unparsed []string) []error {
 		problems = append(problems, fmt.Errorf("SECKILL_PHONE_KEYS: %w", err))
 	}
 	return problems
+}
+
+// Check compares a value of the setting's type with the rules in its validate tag; seckillctl has
+// such values from its flags. Of a secret an error has the length and never the value.
+func (s Setting) Check(value any) error {
+	rules := validator.New()
+	problems := []error{
+		rules.RegisterValidation("addr", isAddr), rules.RegisterValidation("bytes", isLong),
+		rules.RegisterValidation("ring", isRing),
+	}
+	// It turns a validate tag into words.
+	requirement := strings.NewReplacer("omitempty,", "", "dive,", "", "min=", "", ",max=", " to ",
+		"oneof=", "one of ", "addr", "host:port", "http_url", "an http:// or https:// URL",
+		"ring=32", "a comma list of secrets that are at least 32 bytes long each",
+		"bytes=32", "at least 32 bytes long")
+	rule := s.field.Tag.Get("validate")
+	broken, _ := errors.AsType[validator.ValidationErrors](rules.Var(value, rule))
+	for _, b := range broken {
+		is := fmt.Sprintf("%q", withoutUser(fmt.Sprint(b.Value())))
+		if secret, ok := b.Value().(Secret); ok {
+			is = fmt.Sprintf("%d bytes long", len(secret))
+		}
+		problems = append(problems,
+			fmt.Errorf("%s: is %s, must be %s", s.Name, is, requirement.Replace(rule)))
+	}
+	return errors.Join(problems...)
 }
 
 // withoutUser hides what precedes the last @: an address written as a URL may have a password.
