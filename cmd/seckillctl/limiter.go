@@ -41,7 +41,7 @@ func (l *limiter) with(s *session, work func(*rules.Admin) error) error {
 	defer client.Close()
 	limits, err := app.NewLimits(l.File, 0, client, nil, slog.New(slog.DiscardHandler))
 	if err != nil {
-		return err
+		return usage(err) // of the file of rules
 	}
 	err = work(limits.Admin(nil, nil))
 	over, cancel := context.WithCancel(context.WithoutCancel(s.ctx))

@@ -163,7 +163,11 @@ func (d database) with(s *session, work func(*sqlstore.Store) error) error {
 func (d database) withNew(s *session, work func(*sqlstore.Store) error) error {
 	store, err := sqlstore.Open(s.ctx, d.DSN, "")
 	if err != nil {
-		return fmt.Errorf("--mysql-dsn or SECKILL_MYSQL_DSN: %w", err)
+		err = fmt.Errorf("--mysql-dsn or SECKILL_MYSQL_DSN: %w", err)
+		if _, sqlite := sqlstore.SQLiteFile(d.DSN); sqlite {
+			return err
+		}
+		return usage(err) // MySQL is not contacted yet: its DSN is malformed
 	}
 	return errors.Join(work(store), store.Close())
 }

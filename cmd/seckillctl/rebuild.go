@@ -38,7 +38,7 @@ type rebuilt struct {
 func (c *rebuildCmd) Run(s *session) error {
 	up, err := connect.Open(s.ctx, c.config(), nil, nil, slog.New(slog.DiscardHandler))
 	if err != nil {
-		return err
+		return usage(err) // no server is contacted yet: a setting is malformed
 	}
 	defer up.Close()
 	sale, err := up.Store.Sale(s.ctx, c.GoodsID)

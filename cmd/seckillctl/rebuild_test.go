@@ -3,6 +3,8 @@ package main
 import (
 	"errors"
 	"io"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -42,5 +44,25 @@ func TestNumbers_AreHeldToTheProgramsBounds(t *testing.T) {
 			wrong, _ := errors.AsType[*exitError](err)
 			require.Equal(t, codeUsage, wrong.code)
 		})
+	}
+}
+
+// TestMalformedSetting_IsAWrongCommandLine covers settings that no repetition of a command accepts.
+// A script repeats what ends with 1.
+func TestMalformedSetting_IsAWrongCommandLine(t *testing.T) {
+	wrongType := filepath.Join(t.TempDir(), "rules.yaml")
+	require.NoError(t, os.WriteFile(wrongType, []byte("rules: [{name: a, limit: many}]"), 0o600))
+	for _, args := range [][]string{
+		{"ledger", "7", "--mysql-dsn", "somewhere"},
+		{"migrate", "--mysql-dsn", "a:b@tcp(127.0.0.1:1)/"},
+		{"rebuild", "7", "--mysql-dsn", "somewhere"},
+		{"rebuild", "7", "--amqp-url", "http://127.0.0.1:1"},
+		{"limiter", "get", "randomPath", "7", "--ratelimit-file", wrongType},
+		{"limiter", "get", "randomPath", "7", "--ratelimit-file", wrongType + ".absent"},
+	} {
+		err := run(t.Context(), args, nil, io.Discard, io.Discard)
+		wrong, _ := errors.AsType[*exitError](err)
+		require.NotNil(t, wrong, "%s: %v", args, err)
+		require.Equal(t, codeUsage, wrong.code, "%s: %v", args, err)
 	}
 }
