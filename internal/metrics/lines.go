@@ -31,7 +31,8 @@ func (r *Registry) newLines() *Lines {
 		// The sums are taken at each scrape, because nobody reports a line that is over.
 		r.gaugeFunc(name, help, func() float64 { return of(l.sums(time.Now())) })
 	}
-	one("waiting_room_joined", "Numbers handed out in all waiting rooms.",
+	one("waiting_room_joined", "Numbers handed out in all waiting rooms, with the gaps that a "+
+		"loss of Redis leaves.",
 		func(s lineSums) float64 { return float64(s.joined) })
 	one("waiting_room_waiting", "Places in all waiting rooms that were not called.",
 		func(s lineSums) float64 { return float64(s.waiting) })
