@@ -3,6 +3,7 @@ package query
 import (
 	"context"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -192,4 +193,31 @@ func TestFind_AnswersWhatTheServersHave(t *testing.T) {
 			require.Equal(t, c.status, o.Status)
 		})
 	}
+}
+
+// silent has a MySQL that takes calls and never answers, as one whose disk hangs.
+type silent struct{ *changing }
+
+func (silent) OrdersByNumber(ctx context.Context, _ int64, _ []string) ([]order.Order, error) {
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+// TestFind_PendingOrderIsQueuedWhileMySQLIsSilent checks that a lookup ends before the five seconds
+// of a call of the API. The answer is then what Redis has.
+func TestFind_PendingOrderIsQueuedWhileMySQLIsSilent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		servers := silent{&changing{
+			found: []found{{pending: "7"}}, views: []seckill.View{{Gate: seckill.GateOpen}},
+		}}
+		keys := ordersn.NewKeys([]byte("a secret"))
+		s := NewService(Deps{Store: servers, Redis: servers, Reader: servers, Keys: keys})
+		call, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		time.Sleep(time.Millisecond) // the call is authenticated first
+		o, err := s.Find(call, seckill.Actor{ID: "7", Role: seckill.Buyer},
+			keys.Issue(1, "7", time.Now()).String())
+		require.NoError(t, err)
+		require.Equal(t, order.Queued, o.Status)
+	})
 }

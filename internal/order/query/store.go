@@ -42,8 +42,9 @@ type Redis interface {
 	View(ctx context.Context, goodsID int64) (seckill.View, error)
 }
 
-// lookupDeadline bounds a lookup, because a caller's context does not end it.
-const lookupDeadline = 5 * time.Second
+// lookupDeadline bounds a lookup, because a caller's context does not end it. It ends before a call
+// of the API does: while MySQL is silent, an order that Redis has pending is still queued.
+const lookupDeadline = 3 * time.Second
 
 // record is what Redis and MySQL have of one order.
 type record struct {
