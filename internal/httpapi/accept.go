@@ -13,7 +13,7 @@ import (
 // caller gets otherwise (RFC 9110, 12.5.1). Of two that have the same quality the caller prefers
 // the first.
 func prefers(h http.Header, wanted string) bool {
-	best, json, named, first := 0.0, 0.0, false, false
+	wantedQuality, jsonQuality, beforeJSON := 0.0, 0.0, false
 	precision := 0 // of the range that matches JSON
 	for item := range strings.SplitSeq(strings.Join(h["Accept"], ","), ",") {
 		media, args, err := mime.ParseMediaType(item)
@@ -22,18 +22,21 @@ func prefers(h http.Header, wanted string) bool {
 		}
 		q := quality(args["q"])
 		if media == wanted {
-			best, named, first = q, true, precision < exactRange
+			wantedQuality, beforeJSON = q, precision < exactRange
 		}
 		if p := precisionOf(media); p > precision {
-			json, precision = q, p
+			jsonQuality, precision = q, p
 		}
 	}
-	return named && best > 0 && (best > json || best == json && first)
+	return wantedQuality > 0 &&
+		(wantedQuality > jsonQuality || wantedQuality == jsonQuality && beforeJSON)
 }
 
+// exactRange is the precision of a range that is JSON's own media type.
 const exactRange = 3
 
-// precisionOf returns how precisely a media range names JSON; 0 where it does not match.
+// precisionOf returns how precisely a media range names JSON, from 1 to exactRange; 0 where it does
+// not match.
 func precisionOf(media string) int {
 	switch media {
 	case gin.MIMEJSON:

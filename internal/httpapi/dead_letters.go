@@ -102,7 +102,8 @@ func (a *api) discardDeadLetter(ctx context.Context, r *request) (response, erro
 	return ok(nil), a.DeadLetters.Discard(ctx, r.actor, id)
 }
 
-// deadLetterID takes the id of a call for operators only.
+// deadLetterID takes the id of a call for operators only, and calls permit. An id of another form
+// names no dead letter.
 func (a *api) deadLetterID(ctx context.Context, r *request) (string, error) {
 	id := r.Raw("id")
 	if !isUUID(id) {

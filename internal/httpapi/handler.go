@@ -20,7 +20,7 @@ type request struct {
 	takePermits func(ctx context.Context) error
 	gin         *gin.Context
 	header      http.Header
-	body        []byte // of a webhook, unread
+	body        []byte // of a webhook, not decoded
 }
 
 // handler runs the steps of a route: authenticate, decode, handle, respond. Each handler calls

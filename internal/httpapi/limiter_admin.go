@@ -38,8 +38,15 @@ func (a *api) listLimiters(ctx context.Context, r *request) (response, error) {
 
 // byKey orders the limiters of a rule: the one for every key is first.
 func byKey(a, b string) int {
-	rank := func(key string) int { return map[bool]int{true: 0, false: 1}[key == rules.AnyKey] }
-	return cmp.Or(rank(a)-rank(b), cmp.Compare(a, b))
+	switch {
+	case a == b:
+		return 0
+	case a == rules.AnyKey:
+		return -1
+	case b == rules.AnyKey:
+		return 1
+	}
+	return cmp.Compare(a, b)
 }
 
 // getLimiter is GET /admin/limiters/{type}/{key}.

@@ -67,7 +67,7 @@ func shortSn(text string) (end string, short bool) {
 // withManagedOrder returns the handler that runs a step on an order of a merchant's sale.
 func (a *api) withManagedOrder(step orderStep) handleFunc {
 	return func(ctx context.Context, r *request) (response, error) {
-		o, err := orderAfter(ctx, r, a.Orders.FindManaged, step)
+		o, err := runOrderStep(ctx, r, a.Orders.FindManaged, step)
 		return ok(a.newMaskedOrderResponse(ctx, o)), err
 	}
 }
@@ -103,7 +103,7 @@ func shortText(p *params.Fields, name string, low, high int) string {
 // revealOrder is POST /admin/orders/{orderSn}/reveal: the order with its buyer's data, which the
 // audit log records.
 func (a *api) revealOrder(ctx context.Context, r *request) (response, error) {
-	o, err := orderAfter(ctx, r, a.Orders.FindManaged, a.Shipping.Reveal)
+	o, err := runOrderStep(ctx, r, a.Orders.FindManaged, a.Shipping.Reveal)
 	return ok(a.newWholeOrderResponse(ctx, o)), err
 }
 
@@ -118,7 +118,7 @@ func (a *api) setAddress(ctx context.Context, r *request) (response, error) {
 	if err := r.Check(address.Validate()); err != nil {
 		return response{}, err
 	}
-	o, err := orderAfter(ctx, r, a.Orders.Find,
+	o, err := runOrderStep(ctx, r, a.Orders.Find,
 		func(ctx context.Context, by seckill.Actor, sn string) (order.Order, error) {
 			return a.Shipping.SetAddress(ctx, by, sn, address)
 		})

@@ -83,14 +83,14 @@ func (a *api) newMerchantSaleResponse(s seckill.Sale, now time.Time) merchantSal
 // createSale is POST /admin/sales. The fields are checked before the role, because the
 // contract puts 400 before 403.
 func (a *api) createSale(ctx context.Context, r *request) (response, error) {
-	n, once := newSale(r.Fields), r.idempotency("POST /admin/sales")
+	n, key := newSale(r.Fields), r.idempotency("POST /admin/sales")
 	if err := r.Check(n.Validate()); err != nil {
 		return response{}, err
 	}
 	if err := r.permit(ctx, nil); err != nil {
 		return response{}, err
 	}
-	s, err := a.Sales.Create(ctx, r.actor, n, once)
+	s, err := a.Sales.Create(ctx, r.actor, n, key)
 	return response{
 		reason: reasonCreated, data: a.merchantSale(ctx, s),
 		location: "/admin/sales/" + strconv.FormatInt(s.GoodsID, 10),
@@ -178,7 +178,7 @@ type saleStep func(ctx context.Context, by seckill.Actor, goodsID int64) (seckil
 // the sale as the step left it.
 func (a *api) withSale(step saleStep) handleFunc {
 	return func(ctx context.Context, r *request) (response, error) {
-		id, err := a.managedSale(ctx, r)
+		id, err := a.managedGoodsID(ctx, r)
 		if err != nil {
 			return response{}, err
 		}
@@ -189,7 +189,7 @@ func (a *api) withSale(step saleStep) handleFunc {
 
 // saleLedger is GET /admin/sales/{goodsId}/ledger.
 func (a *api) saleLedger(ctx context.Context, r *request) (response, error) {
-	id, err := a.managedSale(ctx, r)
+	id, err := a.managedGoodsID(ctx, r)
 	if err != nil {
 		return response{}, err
 	}
@@ -197,8 +197,9 @@ func (a *api) saleLedger(ctx context.Context, r *request) (response, error) {
 	return ok(l), err
 }
 
-// managedSale takes the goods id of a call for sellers only. The services check the sale's owner.
-func (a *api) managedSale(ctx context.Context, r *request) (int64, error) {
+// managedGoodsID takes the goods id of a call for sellers only, and calls permit. The services
+// check the sale's owner.
+func (a *api) managedGoodsID(ctx context.Context, r *request) (int64, error) {
 	id := r.ID("goodsId")
 	if err := r.Err(); err != nil {
 		return 0, err

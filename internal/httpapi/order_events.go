@@ -39,7 +39,7 @@ func lastEventID(h http.Header) int {
 // (https://html.spec.whatwg.org/multipage/server-sent-events.html). It begins with the order's
 // present state, so that a client needs no other call and misses nothing between two calls.
 func (a *api) orderEvents(ctx context.Context, r *request) (response, error) {
-	o, err := orderAfter(ctx, r, a.Orders.Find, a.Orders.Find)
+	o, err := runOrderStep(ctx, r, a.Orders.Find, a.Orders.Find)
 	if err != nil {
 		return response{}, err
 	}

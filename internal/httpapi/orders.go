@@ -125,14 +125,15 @@ type orderStep func(ctx context.Context, by seckill.Actor, orderSn string) (orde
 // withOrder returns the handler that runs a step on the order that a buyer names.
 func (a *api) withOrder(step orderStep) handleFunc {
 	return func(ctx context.Context, r *request) (response, error) {
-		o, err := orderAfter(ctx, r, a.Orders.Find, step)
+		o, err := runOrderStep(ctx, r, a.Orders.Find, step)
 		return ok(a.newWholeOrderResponse(ctx, o)), err
 	}
 }
 
-// orderAfter runs a step on the order that a request names. permit calls find where it refuses: a
-// missing order, and one that is not the caller's, come before a limit. The steps check that too.
-func orderAfter(ctx context.Context, r *request, find, step orderStep) (order.Order, error) {
+// runOrderStep runs step on the order that a request names, and returns the order as step left it.
+// If permit refuses, it calls find: a missing order, and one that is not the caller's, come before
+// the limit. A permitted request needs no find, because step finds the order itself.
+func runOrderStep(ctx context.Context, r *request, find, step orderStep) (order.Order, error) {
 	sn := r.Raw("orderSn")
 	if !isOrderSn(sn) {
 		return order.Order{}, query.NewNoSuchOrder()
@@ -161,7 +162,7 @@ func (a *api) myOrders(ctx context.Context, r *request) (response, error) {
 func (a *api) ordersOfSale(ctx context.Context, r *request) (response, error) {
 	limit, before := r.limit(), r.cursor(orderCursor, isOrderSn)
 	status, csv := statusOrAll(r.Fields), wantsCSV(r)
-	id, err := a.managedSale(ctx, r)
+	id, err := a.managedGoodsID(ctx, r)
 	if err != nil {
 		return response{}, err
 	}

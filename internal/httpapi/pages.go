@@ -84,7 +84,7 @@ func (a *api) shopPage(ctx context.Context, r *request) (response, error) {
 	}
 	shop := web.NewShop(sales, filter, number, salesOnPage)
 	for i := range shop.Now {
-		a.askForReturns(ctx, &shop.Now[i])
+		a.setReturns(ctx, &shop.Now[i])
 	}
 	return a.page(r, http.StatusOK, web.Page{Name: "shop", Now: now, Data: shop})
 }
@@ -101,9 +101,10 @@ func (a *api) cardOf(v seckill.View) web.Sale {
 	}.WithTimes(v.StartAt, v.EndAt)
 }
 
-// askForReturns sets whether units may return to the line of a sale that is sold out. The card says
-// so before its script has run. A room that cannot be read leaves the sale as it is.
-func (a *api) askForReturns(ctx context.Context, sale *web.Sale) {
+// setReturns sets sale.Returns of a sale with a waiting room that is sold out, so that the card
+// says that units may return before its script has run. A room that cannot be read leaves the sale
+// as it is.
+func (a *api) setReturns(ctx context.Context, sale *web.Sale) {
 	if !sale.HasRoom() || sale.Phase != string(seckill.PhaseSoldOut) {
 		return
 	}
@@ -120,7 +121,7 @@ func (a *api) salePage(ctx context.Context, r *request) (response, error) {
 		return a.noSale(r, err)
 	}
 	sale := a.cardOf(v)
-	a.askForReturns(ctx, &sale)
+	a.setReturns(ctx, &sale)
 	summary, err := a.Site.Summary(web.LangOf(r.gin.Request), sale)
 	if err != nil {
 		return response{}, err
@@ -286,7 +287,8 @@ func (a *api) page(r *request, status int, p web.Page) (response, error) {
 	}}, nil
 }
 
-// stopPage is a page in place of another one. why is the end of the name of its texts.
+// stopPage explains why the requested page is not shown. Its texts are named "stop."+why and
+// "stop."+why+".more".
 func (a *api) stopPage(r *request, status int, why string) (response, error) {
 	return a.page(r, status, web.Page{Name: "stop", Data: why})
 }

@@ -23,7 +23,7 @@ type pathResponse struct {
 // claimed last, so that the sale's rate bounds the writes.
 func (a *api) issuePath(ctx context.Context, r *request) (response, error) {
 	text := textOr(r.Fields, "code")
-	id, err := a.exposedSale(ctx, r)
+	id, err := a.exposedGoodsID(ctx, r)
 	if err != nil {
 		return response{}, err
 	}
@@ -117,8 +117,8 @@ func (a *api) soldOut(r *request) error {
 	return a.Purchases.CheckSoldOut(context.WithoutCancel(ctx), p)
 }
 
-// exposedSale takes the goods id of a call about an exposed sale.
-func (a *api) exposedSale(ctx context.Context, r *request) (int64, error) {
+// exposedGoodsID takes the goods id of a call about an exposed sale, and calls permit.
+func (a *api) exposedGoodsID(ctx context.Context, r *request) (int64, error) {
 	id := r.ID("goodsId")
 	if err := r.Err(); err != nil {
 		return 0, err

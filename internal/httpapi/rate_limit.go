@@ -35,29 +35,29 @@ type RuleLimiter struct {
 }
 
 // LimitPath applies the rules of /randomPath, with the sale's own rate. It takes the permit of the
-// sale's bucket, which all buyers share, last. A caller whom another rule refuses then takes
-// nothing from it.
+// sale's bucket last: a caller whom another rule refuses then takes nothing from the bucket, which
+// all buyers share.
 func (l *RuleLimiter) LimitPath(ctx context.Context, v seckill.View, by seckill.Actor) error {
 	c, own := requestContextOf(ctx).gin, LimitOfRate(v.Rate)
-	wants := l.wants(c.Request.Method, pathRoute)
-	isPath := func(w gate.Check) bool { return w.Rule == PathRule }
+	checks := l.checks(c.Request.Method, pathRoute)
+	isPath := func(check gate.Check) bool { return check.Rule == PathRule }
 	switch {
 	case v.Admission == seckill.ByWaitingRoom: // the line moves at the sale's rate
-		wants = slices.DeleteFunc(wants, isPath)
-	case slices.ContainsFunc(wants, isPath):
-		wants = append(slices.DeleteFunc(wants, isPath), gate.Check{Rule: PathRule, Own: &own})
+		checks = slices.DeleteFunc(checks, isPath)
+	case slices.ContainsFunc(checks, isPath):
+		checks = append(slices.DeleteFunc(checks, isPath), gate.Check{Rule: PathRule, Own: &own})
 	}
-	return l.acquire(ctx, attributes(c, pathRoute, v.GoodsID, by), wants)
+	return l.acquire(ctx, attributes(c, pathRoute, v.GoodsID, by), checks)
 }
 
 // LimitRoute applies the rules of the request's route.
 func (l *RuleLimiter) LimitRoute(ctx context.Context, goodsID int64, by seckill.Actor) error {
 	c := requestContextOf(ctx).gin
-	wants := l.wants(c.Request.Method, c.FullPath())
-	if len(wants) == 0 {
+	checks := l.checks(c.Request.Method, c.FullPath())
+	if len(checks) == 0 {
 		return nil
 	}
-	return l.acquire(ctx, attributes(c, c.FullPath(), goodsID, by), wants)
+	return l.acquire(ctx, attributes(c, c.FullPath(), goodsID, by), checks)
 }
 
 // LimitFailedKey applies the rule of API keys that are not valid. Rules may be replaced, but the
@@ -84,20 +84,20 @@ func (l *RuleLimiter) rulesOf(ctx context.Context) []*rules.Compiled {
 	return l.Book.ForRoute(c.Request.Method, c.FullPath())
 }
 
-// wants returns the checks of a route's rules, each with one permit.
-func (l *RuleLimiter) wants(method, route string) (wants []gate.Check) {
+// checks returns the checks of a route's rules, each with one permit.
+func (l *RuleLimiter) checks(method, route string) (checks []gate.Check) {
 	for _, rule := range l.Book.ForRoute(method, route) {
-		wants = append(wants, gate.Check{Rule: rule.Name})
+		checks = append(checks, gate.Check{Rule: rule.Name})
 	}
-	return wants
+	return checks
 }
 
 // acquire takes a permit of every rule and waits until all permits are valid. It sets the RateLimit
-// headers of the response, even if it returns an error, except for a limiter that does not answer.
+// headers of an admission and of a denial; other errors have none.
 func (l *RuleLimiter) acquire(
-	ctx context.Context, attrs rules.Attributes, wants []gate.Check,
+	ctx context.Context, attrs rules.Attributes, checks []gate.Check,
 ) error {
-	results, err := l.Gate.DecideAll(ctx, attrs, wants...)
+	results, err := l.Gate.DecideAll(ctx, attrs, checks...)
 	if err != nil {
 		return fmt.Errorf("limit: %w", err)
 	}

@@ -60,7 +60,7 @@ const (
 func (a *api) routes() []route {
 	const (
 		sales, sale = "/admin/sales", "/admin/sales/:goodsId"
-		one         = "/orders/:orderSn"
+		myOrder     = "/orders/:orderSn"
 		room        = "/sales/:goodsId/waiting-room"
 		limiter     = "/admin/limiters/:type/*key"
 		deadLetters = "/admin/dead-letters"
@@ -122,11 +122,11 @@ func (a *api) routes() []route {
 			countErrors: true, precheck: a.soldOut, handle: a.decrStock,
 		},
 		{methods: read, path: "/orders", fields: page, handle: a.myOrders},
-		{methods: read, path: one, handle: a.withOrder(a.Orders.Find)},
-		{methods: stream, path: one + "/events", handle: a.orderEvents},
-		{methods: post, path: one + "/pay", handle: a.withOrder(a.Payments.Pay)},
-		{methods: post, path: one + "/cancel", handle: a.withOrder(a.Payments.Cancel)},
-		{methods: put, path: one + "/shipping", fields: ofAddress, handle: a.setAddress},
+		{methods: read, path: myOrder, handle: a.withOrder(a.Orders.Find)},
+		{methods: stream, path: myOrder + "/events", handle: a.orderEvents},
+		{methods: post, path: myOrder + "/pay", handle: a.withOrder(a.Payments.Pay)},
+		{methods: post, path: myOrder + "/cancel", handle: a.withOrder(a.Payments.Cancel)},
+		{methods: put, path: myOrder + "/shipping", fields: ofAddress, handle: a.setAddress},
 	}), callableBy(isSeller, []route{
 		{
 			methods: post, path: sales, scope: apikey.SalesWrite, fields: append(ofSale, "stock"),

@@ -12,14 +12,14 @@ import (
 // which fields of an exposed sale may still change.
 func (a *api) changeSale(ctx context.Context, r *request) (response, error) {
 	id := r.ID("goodsId")
-	c, once := saleChange(r.Fields), r.idempotency("PATCH /admin/sales/"+r.Raw("goodsId"))
+	c, key := saleChange(r.Fields), r.idempotency("PATCH /admin/sales/"+r.Raw("goodsId"))
 	if err := r.Check(c.Validate()); err != nil {
 		return response{}, err
 	}
-	if _, err := a.managedSale(ctx, r); err != nil {
+	if _, err := a.managedGoodsID(ctx, r); err != nil {
 		return response{}, err
 	}
-	s, err := a.Sales.Change(ctx, r.actor, id, c, once)
+	s, err := a.Sales.Change(ctx, r.actor, id, c, key)
 	return ok(a.merchantSale(ctx, s)), err
 }
 
@@ -65,12 +65,12 @@ func saleChange(p *params.Fields) salechange.Change {
 
 // deleteSale is DELETE /admin/sales/{goodsId}; only drafts can be deleted.
 func (a *api) deleteSale(ctx context.Context, r *request) (response, error) {
-	once := r.idempotency("DELETE /admin/sales/" + r.Raw("goodsId"))
-	id, err := a.managedSale(ctx, r)
+	key := r.idempotency("DELETE /admin/sales/" + r.Raw("goodsId"))
+	id, err := a.managedGoodsID(ctx, r)
 	if err != nil {
 		return response{}, err
 	}
-	return ok(nil), a.Sales.Delete(ctx, r.actor, id, once)
+	return ok(nil), a.Sales.Delete(ctx, r.actor, id, key)
 }
 
 // auditResponse is one recorded change. The values before and after are returned as they
@@ -107,7 +107,7 @@ func newAuditResponse(e salechange.AuditEntry) auditResponse {
 // auditOfSale is GET /admin/sales/{goodsId}/audit.
 func (a *api) auditOfSale(ctx context.Context, r *request) (response, error) {
 	limit, before := r.limit(), r.cursor(auditCursor, isUUID)
-	id, err := a.managedSale(ctx, r)
+	id, err := a.managedGoodsID(ctx, r)
 	if err != nil {
 		return response{}, err
 	}

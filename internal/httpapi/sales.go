@@ -54,7 +54,7 @@ func (a *api) listSales(ctx context.Context, r *request) (response, error) {
 
 // showSale is GET /sales/{goodsId}. It reads Redis, so that the response has the current stock.
 func (a *api) showSale(ctx context.Context, r *request) (response, error) {
-	id, err := a.exposedSale(ctx, r)
+	id, err := a.exposedGoodsID(ctx, r)
 	if err != nil {
 		return response{}, err
 	}

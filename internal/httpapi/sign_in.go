@@ -20,13 +20,13 @@ const (
 	sessionPath = "/session" // a sign-in that begins there ends at the page of the user's role
 	// signInTime is how long a user may take at the issuer.
 	signInTime = 15 * time.Minute
-	// Names of the cookie of a sign-in that has begun.
+	// Names of the cookie that holds a startedSignIn.
 	plainSignIn  = "signin"
 	secureSignIn = "__Host-signin"
 )
 
-// begun is the content of that cookie.
-type begun struct {
+// startedSignIn is a sign-in that this browser has begun and the issuer has not finished.
+type startedSignIn struct {
 	auth.SignIn
 
 	To string // the path of the page to open afterwards
@@ -46,7 +46,7 @@ func (a *api) beginSignIn(r *request, to string) (response, error) {
 	if !ownPage.MatchString(to) {
 		to = "/"
 	}
-	text, err := json.Marshal(begun{SignIn: signIn, To: to})
+	text, err := json.Marshal(startedSignIn{SignIn: signIn, To: to})
 	if err != nil {
 		return response{}, err
 	}
@@ -68,21 +68,21 @@ func (a *api) signInCookie(r *http.Request) *http.Cookie {
 	}
 }
 
-// finishSignIn is where the issuer returns the browser. The cookie proves that this browser began
-// the sign-in. Another answer than a user leads to a page from which the user may try again. It
-// does not redirect, so that an issuer that refuses makes no loop.
+// finishSignIn is GET /session/callback, to which the issuer returns the browser. The cookie proves
+// that this browser began the sign-in. After a failure it shows a page from which the user may try
+// again. A redirect to the issuer would loop while the issuer refuses.
 func (a *api) finishSignIn(ctx context.Context, r *request) (response, error) {
 	if err := a.Limiter.LimitRoute(ctx, 0, seckill.Actor{}); err != nil {
 		return response{}, err // each code costs a call of the issuer
 	}
-	c, ended := r.gin, a.signInCookie(r.gin.Request)
-	from, err := a.begunIn(c.Request)
+	c, deletion := r.gin, a.signInCookie(r.gin.Request)
+	started, err := a.startedSignInOf(c.Request)
 	if err == nil && c.Query("error") != "" {
 		err = errors.New("the issuer refused: " + c.Query("error"))
 	}
 	var user seckill.Actor
 	if err == nil {
-		user, err = a.Issuer.FinishSignIn(ctx, from.SignIn, auth.SignInReply{
+		user, err = a.Issuer.FinishSignIn(ctx, started.SignIn, auth.SignInReply{
 			State: c.Query("state"), Code: c.Query("code"), Issuer: c.Query("iss"),
 		})
 	}
@@ -90,7 +90,7 @@ func (a *api) finishSignIn(ctx context.Context, r *request) (response, error) {
 		a.warn(ctx,
 			"sign-in at the issuer failed; compare the redirect URI, the client and its secret",
 			"err", err)
-		http.SetCookie(c.Writer, ended)
+		http.SetCookie(c.Writer, deletion)
 		return a.stopPage(r, http.StatusBadRequest, "signin")
 	}
 	value, err := a.Tokens.Sign(user, a.IssuerSession)
@@ -98,32 +98,33 @@ func (a *api) finishSignIn(ctx context.Context, r *request) (response, error) {
 		return response{}, err
 	}
 	a.setCookie(c, value, time.Now().Add(a.IssuerSession))
-	if from.To == sessionPath && isSeller(user) {
-		from.To = "/console"
-	} else if from.To == sessionPath {
-		from.To = "/"
+	to := started.To
+	if to == sessionPath && isSeller(user) {
+		to = "/console"
+	} else if to == sessionPath {
+		to = "/"
 	}
-	return a.redirect(from.To, ended), nil
+	return a.redirect(to, deletion), nil
 }
 
 var errNoSignIn = errors.New("this browser has begun no sign-in, or too long ago")
 
-// begunIn returns the sign-in of the cookie. It ignores two cookies, because another site on a
-// parent domain may have set one of them.
-func (a *api) begunIn(r *http.Request) (b begun, err error) {
+// startedSignInOf returns the sign-in of the cookie. It ignores two cookies, because another site
+// on a parent domain may have set one of them.
+func (a *api) startedSignInOf(r *http.Request) (started startedSignIn, err error) {
 	cookies := r.CookiesNamed(a.signInCookie(r).Name)
 	if len(cookies) != 1 {
-		return begun{}, errNoSignIn
+		return startedSignIn{}, errNoSignIn
 	}
 	text, err := base64.RawURLEncoding.DecodeString(cookies[0].Value)
 	if err != nil {
-		return begun{}, err
+		return startedSignIn{}, err
 	}
-	if err := json.Unmarshal(text, &b); err != nil {
-		return begun{}, err
+	if err := json.Unmarshal(text, &started); err != nil {
+		return startedSignIn{}, err
 	}
-	if !ownPage.MatchString(b.To) {
-		b.To = "/"
+	if !ownPage.MatchString(started.To) {
+		started.To = "/"
 	}
-	return b, nil
+	return started, nil
 }

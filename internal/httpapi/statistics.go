@@ -36,7 +36,7 @@ type countResponse struct {
 
 // saleStatistics is GET /admin/sales/{goodsId}/figures.
 func (a *api) saleStatistics(ctx context.Context, r *request) (response, error) {
-	id, err := a.managedSale(ctx, r)
+	id, err := a.managedGoodsID(ctx, r)
 	if err != nil {
 		return response{}, err
 	}

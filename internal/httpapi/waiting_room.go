@@ -58,7 +58,7 @@ func (e encoded) appendJSON(b []byte) ([]byte, error) { return append(b, e...), 
 
 // showRoom is GET /sales/{goodsId}/waiting-room.
 func (a *api) showRoom(ctx context.Context, r *request) (response, error) {
-	id, err := a.exposedSale(ctx, r)
+	id, err := a.exposedGoodsID(ctx, r)
 	if err != nil {
 		return response{}, err
 	}
@@ -123,7 +123,7 @@ func (a *api) withRoom(
 		if utf8.RuneCountInString(ticket) > maxTicket {
 			r.Reject("ticket", "must have at most %d characters", maxTicket)
 		}
-		id, err := a.exposedSale(ctx, r)
+		id, err := a.exposedGoodsID(ctx, r)
 		if err != nil {
 			return response{}, err
 		}

@@ -198,7 +198,8 @@ func (a *api) retryDelivery(ctx context.Context, r *request) (response, error) {
 	return ok(newDeliveryResponse(d)), err
 }
 
-// webhookID takes the id of a call for sellers only. The service checks the owner.
+// webhookID takes the id of a call for sellers only, and calls permit. An id of another form names
+// no webhook. The service checks the owner.
 func (a *api) webhookID(ctx context.Context, r *request) (string, error) {
 	id := r.Raw("id")
 	if !isUUID(id) {

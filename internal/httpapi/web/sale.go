@@ -11,7 +11,7 @@ import (
 )
 
 // Sale is the content of a sale's card. Scripts read a part of it as JSON, with the names of the
-// API. The card has the goods id and the phase beside.
+// API. They read the goods id and the phase from attributes of the card.
 type Sale struct {
 	GoodsID       string `json:"-"`
 	Title         string `json:"-"`
@@ -127,7 +127,7 @@ func (s Sale) Hue() int {
 	for _, r := range s.Title {
 		sum = sum*31 + uint32(r)
 	}
-	return int(sum >> 8 % 8)
+	return int((sum >> 8) % 8)
 }
 
 // SaleGroups are the sections of the shop page.
