@@ -58,19 +58,21 @@ type Holder struct {
 }
 
 // newHolder keeps the order numbers of a result and finds paths with two of them.
-func newHolder(t buyer.Result) Holder {
-	k := Holder{BuyerID: t.BuyerID, Quantity: t.Quantity, Uncertain: t.Uncertain}
+func newHolder(result buyer.Result) Holder {
+	holder := Holder{
+		BuyerID: result.BuyerID, Quantity: result.Quantity, Uncertain: result.Uncertain,
+	}
 	byPath := map[string]string{}
-	for _, h := range t.Accepted {
-		if was, known := byPath[h.Path]; known && was != h.OrderSn {
-			k.Doubled = true
+	for _, a := range result.Accepted {
+		if was, known := byPath[a.Path]; known && was != a.OrderSn {
+			holder.Doubled = true
 		}
-		byPath[h.Path] = h.OrderSn
-		if !slices.Contains(k.OrderSns, h.OrderSn) {
-			k.OrderSns = append(k.OrderSns, h.OrderSn)
+		byPath[a.Path] = a.OrderSn
+		if !slices.Contains(holder.OrderSns, a.OrderSn) {
+			holder.OrderSns = append(holder.OrderSns, a.OrderSn)
 		}
 	}
-	return k
+	return holder
 }
 
 // Calls counts the calls of all steps.

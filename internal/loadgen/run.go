@@ -60,15 +60,15 @@ func (r *runner) play(ctx context.Context) {
 		r.buyers.Go(func() { r.playBuyer(ctx, i, r.began) })
 	}
 	if r.Rate > 0 {
-		r.open(ctx)
+		r.openLoop(ctx)
 	} else {
-		r.closed(ctx)
+		r.closedLoop(ctx)
 	}
 }
 
-// open starts each buyer at its planned arrival, whether or not earlier buyers have finished. Real
-// buyers behave like this: a slow server does not delay their arrival.
-func (r *runner) open(ctx context.Context) {
+// openLoop starts each buyer at its planned arrival, whether or not earlier buyers have finished.
+// Real buyers behave like this: a slow server does not delay their arrival.
+func (r *runner) openLoop(ctx context.Context) {
 	places := make(chan struct{}, r.InFlight)
 	for n := range r.Buyers - r.Spike {
 		due := r.began.Add(arrival(n, r.Rate, r.Ramp))
@@ -87,9 +87,9 @@ func (r *runner) open(ctx context.Context) {
 	}
 }
 
-// closed keeps Users buyers active: each user runs the next buyer when one finishes. It finds the
-// highest rate, because the load adapts to the server.
-func (r *runner) closed(ctx context.Context) {
+// closedLoop keeps Users buyers active: each user runs the next buyer when one finishes. It finds
+// the highest rate, because the load adapts to the server.
+func (r *runner) closedLoop(ctx context.Context) {
 	var next atomic.Int64
 	next.Store(int64(r.Spike))
 	for u := range r.Users {
@@ -126,7 +126,8 @@ func userStart(n, users int, ramp time.Duration) time.Duration {
 	return time.Duration(float64(ramp) * float64(n) / float64(users))
 }
 
-// seconds returns a time that another can be added to, however low a rate is.
+// seconds converts s to a duration. It returns at most a fourth of the longest duration, so that
+// sums do not overflow at very low rates.
 func seconds(s float64) time.Duration {
 	return time.Duration(min(s*float64(time.Second), math.MaxInt64/4))
 }
@@ -144,7 +145,7 @@ const (
 
 // habit selects what buyer i does in a line; the same seed selects the same habits.
 func (p Plan) habit(i int) buyer.Habit {
-	draw := share(p.Seed+1, i)
+	draw := uniform(p.Seed+1, i)
 	for _, h := range []struct {
 		buyer.Habit
 		share float64
@@ -162,15 +163,15 @@ func (p Plan) habit(i int) buyer.Habit {
 	return buyer.Prompt
 }
 
-// share draws a number in [0, 1) for buyer i.
-func share(seed uint64, i int) float64 {
+// uniform returns a random number in [0, 1), always the same for a seed and a buyer.
+func uniform(seed uint64, i int) float64 {
 	return float64(rand.NewPCG(seed, uint64(i)).Uint64()>>11) / (1 << 53)
 }
 
 // kind selects the kind of buyer i; the same seed selects the same kinds. Each buyer has a
 // generator of its own, so that the kinds do not depend on the order of goroutines.
 func (p Plan) kind(i int) Kind {
-	draw := share(p.Seed, i)
+	draw := uniform(p.Seed, i)
 	switch {
 	case draw < p.Hostile:
 		return Hostile
@@ -181,8 +182,8 @@ func (p Plan) kind(i int) Kind {
 	}
 }
 
-// playBuyer runs buyer i, which was due at the given time. The buyer's number selects its API,
-// which needs no shared counter.
+// playBuyer runs buyer i, which was due at the given time. i also selects the buyer's API, so that
+// goroutines share no counter.
 func (r *runner) playBuyer(ctx context.Context, i int, due time.Time) {
 	id, kind := r.FirstID+int64(i), r.kind(i)
 	r.recorder.addArrival(time.Since(due))

@@ -49,8 +49,8 @@ type Place struct {
 	State            string    // in the API's last answer
 }
 
-// place is the API's answer about a place.
-type place struct {
+// placeAnswer is the API's answer about a place.
+type placeAnswer struct {
 	Ticket        string    `json:"ticket"`
 	Number        int64     `json:"number"`
 	Position      int64     `json:"position"`
@@ -72,14 +72,16 @@ func (h Habit) pause() time.Duration {
 	return placePause
 }
 
-// CannotMiss reports whether a buyer with this habit must read its place during a turn of the given
-// length. A reading takes at most the given time.
-func (h Habit) CannotMiss(turn, reading time.Duration) bool { return turn > h.pause()+reading }
+// CannotMiss reports whether a buyer with this habit always reads its place during its turn,
+// because the turn is longer than the pause between two readings and the slowest reading.
+func (h Habit) CannotMiss(turn, slowestReading time.Duration) bool {
+	return turn > h.pause()+slowestReading
+}
 
 // Buys reports whether a buyer with this habit tries to buy when its turn has come.
 func (h Habit) Buys() bool { return h == Prompt || h == Eager || h == Unpaid }
 
-// buyInTurn joins the line, waits for its turn, and then acts by its habit.
+// buyInTurn joins the line, waits for the buyer's turn, and then acts by the buyer's habit.
 func (b Buyer) buyInTurn(ctx context.Context, t *Result) error {
 	defer func() { t.DecisionTime = time.Since(t.Started) }()
 	t.Place.Habit = b.Room.Habit
@@ -89,7 +91,7 @@ func (b Buyer) buyInTurn(ctx context.Context, t *Result) error {
 		t.finish(a)
 		return err
 	}
-	if err := t.place(a); err != nil {
+	if err := t.recordPlace(a); err != nil {
 		return err
 	}
 	t.Place.Joined = time.Now()
@@ -97,7 +99,7 @@ func (b Buyer) buyInTurn(ctx context.Context, t *Result) error {
 		return err
 	}
 	if b.Room.Habit == Sleeper {
-		return b.sleep(ctx, t, line)
+		return b.missTurn(ctx, t, line)
 	}
 	if b.Room.Habit == Leaver {
 		a, err := b.CallWithRetry(ctx, t, t.Place.Until, StepLeave, line+"/me")
@@ -141,11 +143,11 @@ func (b Buyer) readPlace(ctx context.Context, t *Result, line string) error {
 	if err != nil {
 		return err
 	}
-	return t.place(a)
+	return t.recordPlace(a)
 }
 
-// sleep lets a turn pass, and reads that it is over.
-func (b Buyer) sleep(ctx context.Context, t *Result, line string) error {
+// missTurn waits until the turn is over, and reads that it is.
+func (b Buyer) missTurn(ctx context.Context, t *Result, line string) error {
 	t.Outcome = Missed
 	if err := apiclient.Sleep(ctx, time.Until(t.Place.Until)+eagerPause); err != nil {
 		return err
@@ -168,8 +170,8 @@ func (b Buyer) buyAndPay(ctx context.Context, t *Result) error {
 	return err
 }
 
-// purchaseInTurn buys until the turn is over. While a sale is rebuilt, the time of a turn stops, so
-// a buyer whom the API did not serve reads the place again.
+// purchaseInTurn tries to buy until the turn is over. A rebuild of the sale extends the turn, so a
+// buyer whom the API did not serve reads the new end.
 func (b Buyer) purchaseInTurn(ctx context.Context, t *Result) error {
 	for until := t.Place.Until; ; until = t.until {
 		failures := t.failures
@@ -187,9 +189,9 @@ func (b Buyer) purchaseInTurn(ctx context.Context, t *Result) error {
 	}
 }
 
-// place records an answer about the buyer's place.
-func (t *Result) place(a apiclient.Answer) error {
-	var p place
+// recordPlace records an answer about the buyer's place.
+func (t *Result) recordPlace(a apiclient.Answer) error {
+	var p placeAnswer
 	if err := a.Into(&p); err != nil {
 		return err
 	}

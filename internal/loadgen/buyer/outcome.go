@@ -20,7 +20,7 @@ const (
 	Missed  Outcome = "missed"   // its turn ended before it bought
 )
 
-// Result is the answers of one buyer's purchase, counted and in parts kept.
+// Result is what one buyer's purchase came to: its outcome and the answers that a verdict needs.
 type Result struct {
 	BuyerID  int64
 	Outcome  Outcome
@@ -31,11 +31,10 @@ type Result struct {
 	Paths    int // random paths that the buyer received
 	// Uncertain: a purchase failed without a definite answer, so an unreported order may exist.
 	Uncertain bool
-	// Accepted lists every 202, repeats included; Statuses each first sight of a status.
-	Accepted []Accepted
-	Statuses []string
-	Place    Place     // in the line; zero without one
-	Started  time.Time // the due time, or the first call
+	Accepted  []Accepted // every 202, repeats included
+	Statuses  []string   // of the order, in the order read, without immediate repeats
+	Place     Place      // in the line; zero without one
+	Started   time.Time  // the due time, or the first call
 	// DecisionTime runs from the start to the 202 or the refusal, WriteTime from there until the
 	// buyer read a status other than queued.
 	DecisionTime, WriteTime time.Duration

@@ -56,7 +56,7 @@ func Check(ctx context.Context, c Case) Verdict {
 		Case: c, Verdict: newVerdict(c.Plan.Room != nil),
 		promisedTo: map[string]int64{}, found: map[string]listedOrder{},
 	}
-	j.promises()
+	j.collectPromises()
 	// Half of the time is for the ledger to drain, the other half for reading the orders.
 	end, _ := ctx.Deadline()
 	half, cancel := context.WithTimeout(ctx, time.Until(end)/2)
@@ -70,19 +70,19 @@ func Check(ctx context.Context, c Case) Verdict {
 	group.SetLimit(readers)
 	for _, k := range c.Result.Holders {
 		group.Go(func() error {
-			j.buyer(ctx, k)
+			j.checkBuyer(ctx, k)
 			return nil
 		})
 	}
 	_ = group.Wait() // failures are in the verdict
-	readable := err == nil
+	ledgerRead := err == nil
 	all, err := orders(ctx, ofSale(ctx, c.Merchant, c.Plan.GoodsID), "")
 	if err != nil {
 		j.addDifference(ruleRead, "the sale's orders: %v", err)
 	} else {
-		j.sale(ctx, all, readable)
+		j.checkSale(ctx, all, ledgerRead)
 		if c.Plan.Room != nil {
-			j.line(ctx, all)
+			j.checkLine(ctx, all)
 		}
 	}
 	for _, b := range c.Result.Breaches {
@@ -91,9 +91,9 @@ func Check(ctx context.Context, c Case) Verdict {
 	return j.Verdict
 }
 
-// promises collects the order numbers of all 202 answers and finds duplicates. A path with two
-// numbers violates the contract even if both orders exist.
-func (j *checker) promises() {
+// collectPromises collects the order numbers of all 202 answers and finds duplicates. A path with
+// two numbers violates the contract even if both orders exist.
+func (j *checker) collectPromises() {
 	for _, k := range j.Result.Holders {
 		if k.Doubled {
 			j.addDifference(ruleDouble, "buyer %d got %v for one path", k.BuyerID, k.OrderSns)
@@ -108,9 +108,10 @@ func (j *checker) promises() {
 	j.Promised = len(j.promisedTo)
 }
 
-// buyer compares one buyer's answers with the buyer's own list of orders. It reads with that
-// buyer's token, so that it also detects other buyers' orders in the list.
-func (j *checker) buyer(ctx context.Context, k loadgen.Holder) {
+// checkBuyer compares one buyer's answers with the buyer's own list of orders. It reads with that
+// buyer's token, so that it also detects other buyers' orders in the list. A number in a 202 that
+// the list lacks is read on its own.
+func (j *checker) checkBuyer(ctx context.Context, k loadgen.Holder) {
 	c, err := j.client(k.BuyerID)
 	var list []listedOrder
 	if err == nil {
@@ -127,21 +128,21 @@ func (j *checker) buyer(ctx context.Context, k loadgen.Holder) {
 	for _, o := range list {
 		listed[o.OrderSn] = true
 		active += o.active()
-		j.listed(k, o)
+		j.checkListedOrder(k, o)
 	}
 	if j.Limit > 0 && active > j.Limit {
 		j.addDifference(ruleLimit, "buyer %d has %d units of %d", k.BuyerID, active, j.Limit)
 	}
 	for _, sn := range k.OrderSns {
 		if !listed[sn] {
-			j.missing(ctx, c, k.BuyerID, sn)
+			j.checkUnlistedOrder(ctx, c, k.BuyerID, sn)
 		}
 	}
 }
 
-// listed checks an order of its buyer's list. An order without a 202 is no difference if the
-// buyer's call ended without an answer: that answer may have been the 202.
-func (j *checker) listed(k loadgen.Holder, o listedOrder) {
+// checkListedOrder checks an order of its buyer's list. An order without a 202 is no difference if
+// the buyer's call ended without an answer: that answer may have been the 202.
+func (j *checker) checkListedOrder(k loadgen.Holder, o listedOrder) {
 	if _, twice := j.found[o.OrderSn]; twice {
 		j.addDifference(ruleDouble, "order %s is in the lists twice", o.OrderSn)
 	}
@@ -158,13 +159,13 @@ func (j *checker) listed(k loadgen.Holder, o listedOrder) {
 		j.addDifference(ruleDouble, "order %s of buyer %d is buyer %s's", o.OrderSn, k.BuyerID,
 			o.BuyerID)
 	}
-	j.isFinal(k.BuyerID, o.OrderSn, o.Status)
+	j.checkStatus(k.BuyerID, o.OrderSn, o.Status)
 }
 
-// isFinal counts an order's status. It reports whether the order was written: an accepted order
+// checkStatus counts an order's status and reports whether the order was written. An accepted order
 // must leave the queue and must not fail. No virtual buyer cancels, so a cancelled order of an
-// exclusive sale failed.
-func (j *checker) isFinal(buyer int64, sn, status string) bool {
+// exclusive sale is a failed one.
+func (j *checker) checkStatus(buyer int64, sn, status string) bool {
 	j.Orders[status]++
 	rule := ruleFailed
 	switch {
@@ -178,9 +179,11 @@ func (j *checker) isFinal(buyer int64, sn, status string) bool {
 	return false
 }
 
-// missing reads an accepted order that no list contains, because the API may still return its
-// status. An order that exists but is in no list is another defect than a lost order.
-func (j *checker) missing(ctx context.Context, c apiclient.Client, buyer int64, sn string) {
+// checkUnlistedOrder reads an accepted order that its buyer's list lacks. An order that exists but
+// is in no list is another defect than a lost order.
+func (j *checker) checkUnlistedOrder(
+	ctx context.Context, c apiclient.Client, buyer int64, sn string,
+) {
 	var o listedOrder
 	a, err := readWithRetry(ctx, func() (*http.Response, error) {
 		return c.API().FindOrder(ctx, sn)
@@ -190,7 +193,7 @@ func (j *checker) missing(ctx context.Context, c apiclient.Client, buyer int64, 
 	}
 	if err != nil {
 		j.addDifference(ruleLost, "buyer %d got a 202 for order %s: %v", buyer, sn, err)
-	} else if j.isFinal(buyer, sn, o.Status) {
+	} else if j.checkStatus(buyer, sn, o.Status) {
 		j.addDifference(ruleLost, "order %s of buyer %d is %s and in no list", sn, buyer, o.Status)
 	}
 }

@@ -37,14 +37,14 @@ type Line struct {
 	life time.Duration // of an admission, in the public status; 0 if it has none
 }
 
-// line checks the fairness of a waiting room. Its clock is the generator's, which must agree with
-// the API's host.
-func (j *checker) line(ctx context.Context, all []listedOrder) {
+// checkLine checks the fairness of a waiting room. It compares times of the generator's clock with
+// the API's, so both hosts' clocks must agree.
+func (j *checker) checkLine(ctx context.Context, all []listedOrder) {
 	places := j.Result.Places
 	slices.SortFunc(places, func(a, b loadgen.Place) int { return cmp.Compare(a.Position, b.Position) })
 	j.Line.Places = len(places)
-	j.draw(ctx, places)
-	j.turns(places)
+	j.checkDraw(ctx, places)
+	j.checkTurns(places)
 	if j.Exclusive && j.Limit == 1 {
 		var sale struct {
 			Rate apiclient.Rate `json:"rate"`
@@ -53,16 +53,16 @@ func (j *checker) line(ctx context.Context, all []listedOrder) {
 		if err := read(j.Merchant.API().ShowOwnSale(ctx, j.Plan.GoodsID)); err != nil {
 			j.addDifference(ruleRead, "%v", err)
 		} else {
-			j.returns(places, all, sale.Rate)
+			j.measureReturns(places, all, sale.Rate)
 		}
 	}
 	if j.Exclusive && !j.CutShort {
-		j.unsold(places)
+		j.checkUnsold(places)
 	}
 }
 
-// unsold finds buyers who waited to the end although units are left.
-func (j *checker) unsold(places []loadgen.Place) {
+// checkUnsold finds buyers who waited to the end although units are left.
+func (j *checker) checkUnsold(places []loadgen.Place) {
 	if j.Ledger.Available == 0 {
 		return
 	}
@@ -74,8 +74,8 @@ func (j *checker) unsold(places []loadgen.Place) {
 	}
 }
 
-// draw recomputes every position from public data.
-func (j *checker) draw(ctx context.Context, places []loadgen.Place) {
+// checkDraw recomputes every position from public data.
+func (j *checker) checkDraw(ctx context.Context, places []loadgen.Place) {
 	numbers, known := map[int64]int64{}, make([]waitingroom.Place, 0, len(places))
 	for _, p := range places {
 		if other, twice := numbers[p.Number]; twice {
@@ -111,8 +111,8 @@ func (j *checker) draw(ctx context.Context, places []loadgen.Place) {
 	}
 }
 
-// turns checks the admissions, in the order of the positions.
-func (j *checker) turns(places []loadgen.Place) {
+// checkTurns checks the admissions, in the order of the positions.
+func (j *checker) checkTurns(places []loadgen.Place) {
 	var last loadgen.Place // that was admitted
 	var passed []loadgen.Place
 	life := cmp.Or(j.Line.life, turnOf(places))
@@ -181,10 +181,11 @@ func turnOf(places []loadgen.Place) (life time.Duration) {
 // call is one admission: the time at which the line called a buyer, and when that buyer had joined.
 type call struct{ at, joined time.Time }
 
-// returns measures the time from each returned unit to the next admission. The first admissions
-// take the units that were on sale; each later one follows from a unit that returned. The delay
-// counts from the moment at which the unit, a permit of the rate and the next buyer were there.
-func (j *checker) returns(places []loadgen.Place, all []listedOrder, rate apiclient.Rate) {
+// measureReturns measures the time from each returned unit to the next admission. The first
+// admissions take the units that were on sale; each later one follows from a unit that returned.
+// The delay counts from the moment at which the unit, a permit of the rate and the next buyer were
+// there.
+func (j *checker) measureReturns(places []loadgen.Place, all []listedOrder, rate apiclient.Rate) {
 	calls, returned := callsOf(places, all, cmp.Or(j.Line.life, turnOf(places)))
 	var delays []time.Duration
 	permits := waitingroom.Room{

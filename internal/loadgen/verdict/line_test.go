@@ -54,8 +54,9 @@ func TestLine_FindsUnfairAdmissions(t *testing.T) {
 				Verdict: newVerdict(true),
 			}
 			j.Ledger = apiclient.Ledger{Total: 2}
-			j.turns(places)
-			j.returns(places, nil, apiclient.Rate{PermitsPerSecond: 1000, MaxBurstSeconds: 1})
+			j.checkTurns(places)
+			rate := apiclient.Rate{PermitsPerSecond: 1000, MaxBurstSeconds: 1}
+			j.measureReturns(places, nil, rate)
 			require.Equal(t, rule == "", j.OK, "%v", j.Differences)
 			for _, r := range j.Rules {
 				require.Equal(t, r.Name != rule, r.OK, "%v", j.Differences)
@@ -71,7 +72,7 @@ func TestLine_PassedBuyerIsFound(t *testing.T) {
 	passed, called := loadgen.Place{}, loadgen.Place{Outcome: buyer.Won}
 	passed.Position, passed.State = 1, "over"
 	called.Position, called.Seen, called.Until = 2, time.Now(), time.Now().Add(time.Second)
-	j.turns([]loadgen.Place{passed, called})
+	j.checkTurns([]loadgen.Place{passed, called})
 	require.False(t, j.OK)
 }
 
@@ -139,7 +140,7 @@ func TestLine_RetriedPurchaseIsInVainIfItBeganInTime(t *testing.T) {
 			j, p := lineChecker(1), admitted(1, now)
 			p.Outcome, p.OrderSn, p.Decided = buyer.GaveUp, "", p.Until.Add(time.Second)
 			c.change(j, &p)
-			j.turns([]loadgen.Place{p})
+			j.checkTurns([]loadgen.Place{p})
 			require.Equal(t, !c.violates, j.OK, "%v", j.Differences)
 		})
 	}
@@ -170,7 +171,7 @@ func TestLine_MissedTurnIsFoundIfItCannotBeMissed(t *testing.T) {
 			if c.life == 0 {
 				places = places[1:]
 			}
-			j.turns(places)
+			j.checkTurns(places)
 			require.Equal(t, 1, j.Line.Unseen)
 			require.Equal(t, !c.violates, j.OK, "%v", j.Differences)
 		})
@@ -215,7 +216,7 @@ func TestLine_RateAndEmptyLineDelayNoUnit(t *testing.T) {
 					}
 					places = append(places, p)
 				}
-				j.returns(places, nil,
+				j.measureReturns(places, nil,
 					apiclient.Rate{PermitsPerSecond: c.rate, MaxBurstSeconds: c.burst})
 				if late == 0 {
 					require.True(t, j.OK, "%v", j.Differences)
@@ -295,7 +296,7 @@ func TestLine_FindsWrongDrawAndUnsoldUnits(t *testing.T) {
 			}
 			j.Result.Places = places
 			c.change(j, places)
-			j.line(t.Context(), nil)
+			j.checkLine(t.Context(), nil)
 			require.Equal(t, c.rules, violated(j.Verdict), "%v", j.Differences)
 		})
 	}

@@ -8,9 +8,9 @@ import (
 	"flashsale.dev/seckill/internal/loadgen/buyer"
 )
 
-// sale compares the merchant's list of orders with the buyers' lists and, if it was readable, with
-// the ledger.
-func (j *checker) sale(ctx context.Context, all []listedOrder, readable bool) {
+// checkSale compares all orders of the merchant's list with the buyers' lists and, if it was read,
+// with the ledger.
+func (j *checker) checkSale(ctx context.Context, all []listedOrder, ledgerRead bool) {
 	seen := map[string]bool{}
 	var active int64
 	released := false
@@ -38,16 +38,17 @@ func (j *checker) sale(ctx context.Context, all []listedOrder, readable bool) {
 			j.addDifference(ruleLost, "%s of buyer %s is not in the sale's list", sn, o.BuyerID)
 		}
 	}
-	if readable { // an unreadable ledger is a difference already
-		j.stock(active, released)
-		j.ledger(ctx, active)
+	if ledgerRead { // a ledger that was not read is a difference already
+		j.checkStock(active, released)
+		j.checkLedger(ctx, active)
 	}
 }
 
-// stock finds oversold units, and buyers who were refused while units were left. After a release
-// both may be correct: the same unit was accepted twice, or returned units are left. A buyer may
-// give up behind a limiter while units are left, but not every buyer.
-func (j *checker) stock(active int64, released bool) {
+// checkStock finds oversold units, and buyers who were refused while units were left. active is the
+// units of active orders. If an order has released its units, both may be correct: the same unit
+// was accepted twice, or returned units are left. A buyer may give up behind a limiter while units
+// are left, but not every buyer.
+func (j *checker) checkStock(active int64, released bool) {
 	l := j.Ledger
 	if j.Stock > 0 && l.Total != j.Stock {
 		j.addDifference(ruleStock, "the ledger's total is %d, and the sale has %d units", l.Total,
@@ -79,10 +80,11 @@ func (j *checker) stock(active int64, released bool) {
 	}
 }
 
-// ledger compares the sums of Redis, of the database and of the orders. The sums of a sale with
-// other clients may change between two reads. Different code counts Redis and the database, so a
-// defect in one of them is a difference.
-func (j *checker) ledger(ctx context.Context, active int64) {
+// checkLedger compares the sums of Redis, of the database and of the orders, whose active units are
+// active. Different code counts each, so a defect in one of them is a difference. The sums of a
+// sale with other clients may change between two reads, so only those of an exclusive sale are
+// compared with the orders.
+func (j *checker) checkLedger(ctx context.Context, active int64) {
 	l := j.Ledger
 	if !l.Balanced || l.Available+l.Pending+l.Sold != l.Total {
 		j.addDifference(ruleLedger, "it does not add up: %+v", l)
