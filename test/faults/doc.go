@@ -3,7 +3,7 @@
 // fault at a moment that a printed seed chooses. Once everything works again and is drained,
 // package check compares the answers to buyers with MySQL, Redis and the queues.
 //
-//	go test ./test/faults                                    three faults and a soak, all small
+//	go test ./test/faults                                    four faults and a soak, all small
 //	make faults                                              every fault, five seeds, 2,000 units
 //	make soak                                                an hour of sales and faults
 //	go test ./test/faults -faults.names=redis-flushall -faults.seed=7    repeats one run
