@@ -18,7 +18,7 @@ func clockFaults() []fault {
 		return fault{
 			name: name, clockOffset: by, spread: 12 * time.Second,
 			starts: 4 * time.Second, ends: 8 * time.Second, checkReport: requireSaleWindow,
-			inject: func(_ *testing.T, r *run) { r.untilSold(1) },
+			inject: func(_ *testing.T, r *run) { r.untilPromised(1) },
 		}
 	}
 	return []fault{off("clock-ahead", 5*time.Minute), off("clock-behind", -5*time.Minute)}

@@ -14,8 +14,8 @@ import (
 )
 
 // requireEveryAPISells requires each API to sell a unit over the run's order queue. The run itself
-// hides an API that has lost a server for good. Buyers turn to another API, and the relay publishes
-// the failed API's reservations.
+// would hide an API that has lost a server for good: buyers turn to another API, and the relay
+// publishes the failed API's reservations.
 func (r *run) requireEveryAPISells(t *testing.T) {
 	t.Helper()
 	goods := r.saleOfQueue(t, int64(len(r.APIs)), true)
@@ -28,12 +28,13 @@ func (r *run) requireEveryAPISells(t *testing.T) {
 	require.EqualValues(t, len(r.APIs), r.Drained(t, goods, patience).Sold)
 }
 
-// saleOfQueue creates a sale whose orders go through the run's order queue, or through another.
-func (r *run) saleOfQueue(t *testing.T, units int64, same bool) string {
+// saleOfQueue creates a sale of units whose orders go through the order queue of the run's own
+// sale, or through another one if sameQueue is false. It returns the goods id.
+func (r *run) saleOfQueue(t *testing.T, units int64, sameQueue bool) string {
 	queue := order.Shard(r.goodsID(t), r.shards)
 	for {
 		goods := r.PutUp(t, units, 1)
-		if (order.Shard(installation.Number(t, goods), r.shards) == queue) == same {
+		if (order.Shard(installation.Number(t, goods), r.shards) == queue) == sameQueue {
 			return goods
 		}
 	}

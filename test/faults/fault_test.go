@@ -46,7 +46,7 @@ type fault struct {
 var namesFlag = flag.String("faults.names", "",
 	`comma list of faults; "all"; those of a plain go test if empty`)
 
-// plainFaults are the faults of a plain go test: one for each kind of process that holds state.
+// plainFaults are TestFaults' part of a plain go test: each kind of program, and Redis.
 const plainFaults = "api-killed,consumer-killed,redis-flushall"
 
 // allFaults lists every fault, in the order of reports/faults.md.
@@ -59,7 +59,7 @@ func allFaults() []fault {
 // midway injects a fault once 10 to 70 % of the units are promised.
 func midway(inject func(t *testing.T, r *run)) func(*testing.T, *run) {
 	return func(t *testing.T, r *run) {
-		r.untilSold(r.random(0.1, 0.7))
+		r.untilPromised(r.random(0.1, 0.7))
 		inject(t, r)
 	}
 }

@@ -35,7 +35,7 @@ func noticedLate() fault {
 		},
 		inject: func(t *testing.T, r *run) {
 			old := r.RedisNode(t)
-			r.untilSold(r.random(0.1, 0.6))
+			r.untilPromised(r.random(0.1, 0.6))
 			require.NoError(t, r.Redis.Pause())
 			r.Promoted(t, r.Replica)
 			require.NoError(t, r.Redis.Resume())

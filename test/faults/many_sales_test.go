@@ -36,8 +36,8 @@ type sideSale struct {
 	goods  string
 	master *servers.RedisServer // at its creation
 
-	shut     atomic.Pointer[apiclient.Answer] // the last 503, or nil: see keepBuying
-	promised atomic.Int64                     // units
+	unavailable atomic.Pointer[apiclient.Answer] // the last 503, or nil: see keepBuying
+	promised    atomic.Int64                     // units
 }
 
 // hitSome injects a fault. It returns a function that reports whether the fault hits a sale.
@@ -61,7 +61,7 @@ func amongManySales(inject hitSome) func(*testing.T, *run) {
 		}
 		defer buyers.Wait()
 		defer cancel()
-		r.untilSold(r.random(0.1, 0.4))
+		r.untilPromised(r.random(0.1, 0.4))
 		requireAllSell(t, sales)
 		hit := inject(t, r)
 		began := time.Now()
@@ -94,7 +94,7 @@ func (r *run) requireOthersUntouched(
 			n++
 			continue
 		}
-		require.Nil(t, s.shut.Load(), "goods %s of another master answered 503", s.goods)
+		require.Nil(t, s.unavailable.Load(), "goods %s of another master answered 503", s.goods)
 		require.EqualValues(t, 1, l.Epoch, "goods %s of another master was rebuilt", s.goods)
 	}
 	require.Less(t, n, len(sales))
@@ -120,7 +120,7 @@ func (s *sideSale) keepBuying(ctx context.Context, c apiclient.Client) {
 		case err != nil: // the context has ended
 		case strings.Contains(answer.Message, "not confirmed in time"):
 		case answer.Status == http.StatusServiceUnavailable:
-			s.shut.Store(&answer)
+			s.unavailable.Store(&answer)
 		case answer.Status == http.StatusAccepted:
 			s.promised.Add(1)
 		}

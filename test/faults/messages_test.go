@@ -28,7 +28,7 @@ func messageFaults() []fault {
 	return []fault{
 		{name: "doubled-messages", inject: func(t *testing.T, r *run) {
 			doubled := r.DoubleMessages(t)
-			r.untilSold(1)
+			r.untilPromised(1)
 			require.Positive(t, doubled.Load(), "no message was doubled")
 		}},
 		{name: "doubled-and-consumer-killed", inject: func(t *testing.T, r *run) {
@@ -51,11 +51,11 @@ const lateBuyer, poisonBuyer = 1 << 40, 1<<40 + 2
 // open. It publishes another while Redis is dead again. The late order must not block the queue,
 // for which the next rebuild waits.
 func publishLateOrders(t *testing.T, r *run) {
-	r.untilSold(r.random(0.1, 0.3))
+	r.untilPromised(r.random(0.1, 0.3))
 	killRedis(t, r)
 	r.awaitRecovery(t)
 	r.publish(t, r.goodsID(t), r.lateMessage(t, lateBuyer))
-	r.untilSold(r.random(0.4, 0.6))
+	r.untilPromised(r.random(0.4, 0.6))
 	master := r.master(t)
 	require.NoError(t, master.Kill())
 	r.publish(t, r.goodsID(t), r.lateMessage(t, lateBuyer+1))

@@ -2,6 +2,7 @@ package faults
 
 import (
 	"bytes"
+	"strings"
 	"testing"
 	"time"
 
@@ -50,26 +51,27 @@ func isSettle(b []byte) bool {
 		!bytes.Contains(b, []byte(":buyers"))
 }
 
-// moment kills all programs of a kind three times, each time at the first request that matches
-// after a random moment. With pass set the request reaches the server before the programs die.
-func moment(name, wire string, match func([]byte) bool, pass bool) fault {
+// moment kills all programs at the first end of a wire three times. Each time it waits for a random
+// share of promises and then for the first request that matches. If executed is set, the server
+// executes that request before the programs die; otherwise the server never receives it.
+func moment(name, wire string, match func([]byte) bool, executed bool) fault {
 	return fault{
 		name: name, options: installation.Options{Wired: true}, spread: 10 * time.Second,
 		inject: func(t *testing.T, r *run) {
 			programs, hits := r.APIs, 0
-			if wire[0] == 'c' {
+			if strings.HasPrefix(wire, "consumer-") {
 				programs = r.Consumers
 			}
 			for i := range 3 {
-				r.untilSold(float64(i)/4 + r.random(0.05, 0.25))
-				reached := setTrap(r.Wires[wire], match, pass)
+				r.untilPromised(float64(i)/4 + r.random(0.05, 0.25))
+				reached := setTrap(r.Wires[wire], match, executed)
 				select {
 				case <-reached:
 					hits++
 				case <-r.ended:
 				}
-				if pass {
-					time.Sleep(50 * time.Millisecond) // until the server has executed the request
+				if executed {
+					time.Sleep(50 * time.Millisecond) // the server needs less
 				}
 				kill(t, programs)
 				r.Wires[wire].Drop()
@@ -81,7 +83,8 @@ func moment(name, wire string, match func([]byte) bool, pass bool) fault {
 	}
 }
 
-// setTrap blocks a wire at the first request that matches, and then closes the channel it returns.
+// setTrap blocks a wire at the first request that matches: behind that request if pass is set, else
+// before it. Then it closes the channel that it has returned.
 func setTrap(wire *netfault.Proxy, match func([]byte) bool, pass bool) <-chan struct{} {
 	reached := make(chan struct{})
 	wire.Set(&netfault.Trap{Match: match, Pass: pass, Sprung: func() { close(reached) }})
@@ -93,7 +96,7 @@ func setTrap(wire *netfault.Proxy, match func([]byte) bool, pass bool) <-chan st
 // its default delivery limit.
 func killTwentyTimes(t *testing.T, r *run) {
 	wire := r.Wires["consumer-mysql"]
-	r.untilSold(r.random(0.1, 0.6))
+	r.untilPromised(r.random(0.1, 0.6))
 	for i := range 20 {
 		reached := setTrap(wire, isInsert, false)
 		if i > 0 {

@@ -37,7 +37,7 @@ func groupFaults() []fault {
 
 // killPrimary leaves the primary dead: the sale must recover without it.
 func killPrimary(t *testing.T, r *run) {
-	r.untilSold(r.random(0.1, 0.5))
+	r.untilPromised(r.random(0.1, 0.5))
 	require.NoError(t, r.SQL.Kill())
 	awaitNewPrimary(t, r)
 }
@@ -59,7 +59,7 @@ func restartAsSecondary(t *testing.T, r *run) {
 // pausePrimary suspends the primary, with its connections and transactions, until another is
 // elected and for up to 5 s more.
 func pausePrimary(t *testing.T, r *run) {
-	r.untilSold(r.random(0.1, 0.5))
+	r.untilPromised(r.random(0.1, 0.5))
 	require.NoError(t, r.SQL.Pause())
 	awaitNewPrimary(t, r)
 	time.Sleep(r.randomSeconds(1, 5))
@@ -72,7 +72,7 @@ func pausePrimary(t *testing.T, r *run) {
 // waits, so an operator kills it if freeing space takes long. The others may have the transaction
 // that it was committing. A full disk may also end the primary before that.
 func killFullPrimary(t *testing.T, r *run) {
-	r.untilSold(r.random(0.1, 0.3))
+	r.untilPromised(r.random(0.1, 0.3))
 	r.Disk.Fill(t)
 	time.Sleep(8 * time.Second)
 	t.Logf("the primary ended by itself: %t", !r.SQL.Running())
@@ -93,7 +93,7 @@ func createWitnessTable(t *testing.T, r *run) {
 // cutPrimaryOff cuts the primary off from the other members but not from its clients. For some
 // seconds it and a new primary both accept writes; the old one must commit none of them.
 func cutPrimaryOff(t *testing.T, r *run) {
-	r.untilSold(r.random(0.1, 0.5))
+	r.untilPromised(r.random(0.1, 0.5))
 	old := r.connect(t, r.SQL)
 	t.Cleanup(func() { _ = r.Group.Restore() })
 	require.NoError(t, r.Group.Cut(r.SQL))
@@ -137,7 +137,7 @@ func switchOver(t *testing.T, r *run) {
 	secondaries := slices.DeleteFunc(slices.Clone(r.Group.Members()),
 		func(m *servers.SQLServer) bool { return m == r.SQL })
 	for i, m := range append(secondaries, r.SQL) {
-		r.untilSold(float64(i)/4 + r.random(0.05, 0.25))
+		r.untilPromised(float64(i)/4 + r.random(0.05, 0.25))
 		require.NoError(t, r.Group.Switch(t.Context(), m))
 	}
 }

@@ -33,19 +33,19 @@ func mysqlFaults() []fault {
 
 func killMySQLTwice(t *testing.T, r *run) {
 	for range 2 {
-		r.untilSold(r.random(0.1, 0.4))
+		r.untilPromised(r.random(0.1, 0.4))
 		primary := r.Primary(t)
 		require.NoError(t, primary.Kill())
 		time.Sleep(r.randomSeconds(0, 2))
 		require.NoError(t, primary.Restart(t.Context()))
-		r.untilSold(r.random(0.5, 0.8))
+		r.untilPromised(r.random(0.5, 0.8))
 	}
 }
 
 // fillDisk fills the disk of MySQL for 8 s. MariaDB may end by itself on a full disk, and also a
 // moment after there is room again, while it rolls back.
 func fillDisk(t *testing.T, r *run) {
-	r.untilSold(r.random(0.1, 0.3))
+	r.untilPromised(r.random(0.1, 0.3))
 	promised := r.promised.Load()
 	r.Disk.Fill(t)
 	time.Sleep(8 * time.Second)

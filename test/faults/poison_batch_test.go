@@ -26,9 +26,9 @@ func poisonInABatch() fault {
 		name: "poison-in-a-batch", options: installation.Options{Env: settings}, shards: 16,
 		spread: 12 * time.Second, allow: check.Allowance{DeadLetters: 2},
 		inject: func(t *testing.T, r *run) {
-			r.untilSold(r.random(0.05, 0.25))
+			r.untilPromised(r.random(0.05, 0.25))
 			r.poisonBatch(t, func(int64) []byte { return undecodable() })
-			r.untilSold(r.random(0.4, 0.6))
+			r.untilPromised(r.random(0.4, 0.6))
 			r.poisonBatch(t, func(goods int64) []byte { return r.unwritable(t, goods) })
 		},
 	}

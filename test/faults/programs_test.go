@@ -12,7 +12,7 @@ import (
 
 func programFaults() []fault {
 	return []fault{
-		{name: "none", inject: func(_ *testing.T, r *run) { r.untilSold(0.5) }},
+		{name: "none", inject: func(_ *testing.T, r *run) { r.untilPromised(0.5) }},
 		{
 			name: "api-killed", spread: 15 * time.Second,
 			inject: func(t *testing.T, r *run) { killTenTimes(t, r, r.APIs) },
@@ -32,7 +32,7 @@ func programFaults() []fault {
 // killTenTimes kills and restarts one of the programs ten times, at random a different one.
 func killTenTimes(t *testing.T, r *run, programs []*installation.Program) {
 	for i := range 10 {
-		r.untilSold(float64(i+1)/12 + r.random(0, 0.08))
+		r.untilPromised(float64(i+1)/12 + r.random(0, 0.08))
 		one := r.rng.IntN(len(programs))
 		kill(t, programs[one:one+1])
 		start(t, programs[one:one+1])
@@ -54,7 +54,7 @@ func start(t *testing.T, programs []*installation.Program) {
 // restartAll stops every program gracefully, one after another, and starts it again.
 func restartAll(t *testing.T, r *run) {
 	for i, p := range slices.Concat(r.APIs, r.Consumers) {
-		r.untilSold(float64(i+1)/6 + r.random(0, 0.1))
+		r.untilPromised(float64(i+1)/6 + r.random(0, 0.1))
 		require.NoError(t, p.Stop(), "%s", p.Log())
 		p.Start(t)
 	}

@@ -32,7 +32,7 @@ func rabbitNodeFaults() []fault {
 
 // killNode kills the leader and restarts it after 10 s.
 func killNode(t *testing.T, r *run) {
-	r.untilSold(r.random(0.1, 0.5))
+	r.untilPromised(r.random(0.1, 0.5))
 	require.NoError(t, r.Rabbit.Kill())
 	r.requireSales(t, func() { time.Sleep(10 * time.Second) })
 	require.NoError(t, r.Rabbit.Restart(t.Context()))
@@ -40,14 +40,14 @@ func killNode(t *testing.T, r *run) {
 }
 
 func emptyNode(t *testing.T, r *run) {
-	r.untilSold(r.random(0.1, 0.5))
+	r.untilPromised(r.random(0.1, 0.5))
 	r.requireSales(t, func() { require.NoError(t, r.Rabbit.RestartEmpty(t.Context())) })
 }
 
 // pauseNode suspends the leader for 20 s, then restarts it as an operator would: RabbitMQ 3.10 may
 // not rejoin by itself after such a sleep.
 func pauseNode(t *testing.T, r *run) {
-	r.untilSold(r.random(0.1, 0.5))
+	r.untilPromised(r.random(0.1, 0.5))
 	r.requireSales(t, func() { pause(t, r.Rabbit, 20*time.Second) })
 	require.NoError(t, r.Rabbit.Kill())
 	require.NoError(t, r.Rabbit.Restart(t.Context()))
@@ -56,7 +56,7 @@ func pauseNode(t *testing.T, r *run) {
 
 // cutNodeOff cuts the leader off for 15 s, three times the nodes' timeout.
 func cutNodeOff(t *testing.T, r *run) {
-	r.untilSold(r.random(0.1, 0.5))
+	r.untilPromised(r.random(0.1, 0.5))
 	r.requireSales(t, func() {
 		r.Rabbits.CutOff(r.Rabbit)
 		time.Sleep(15 * time.Second)
@@ -84,7 +84,7 @@ func (r *run) awaitWholeCluster(t *testing.T) {
 func moveLeaders(t *testing.T, r *run) {
 	first := r.Rabbit
 	for i, to := range append(r.Rabbits.Others(first), first) {
-		r.untilSold(float64(i)/4 + r.random(0.05, 0.25))
+		r.untilPromised(float64(i)/4 + r.random(0.05, 0.25))
 		r.MoveRabbit(t, r.goods, to)
 	}
 }
@@ -92,7 +92,7 @@ func moveLeaders(t *testing.T, r *run) {
 // killMajority kills two nodes. The third must confirm no message alone. Both restart at the same
 // time, because each waits for the other.
 func killMajority(t *testing.T, r *run) {
-	r.untilSold(r.random(0.1, 0.5))
+	r.untilPromised(r.random(0.1, 0.5))
 	dead := []*servers.RabbitServer{r.Rabbit, r.Rabbits.Others(r.Rabbit)[0]}
 	for _, node := range dead {
 		require.NoError(t, node.Kill())

@@ -38,7 +38,7 @@ func rabbitFaults() []fault {
 			prepare: flushRabbit, inject: exceedBacklogAge, checkReport: requireBusyAnswers,
 		},
 		{name: "rabbit-emptied", options: own, spread: spread, inject: func(t *testing.T, r *run) {
-			r.untilSold(r.random(0.1, 0.7))
+			r.untilPromised(r.random(0.1, 0.7))
 			require.NoError(t, r.Rabbit.RestartEmpty(t.Context()))
 			r.MakeVHost(t)
 		}},
@@ -59,7 +59,7 @@ func flushRabbit(t *testing.T, r *run) {
 	}
 }
 
-// stopRabbit kills the broker and restarts it after a while.
+// stopRabbit kills the broker midway, and restarts it after down.
 func stopRabbit(down time.Duration) func(*testing.T, *run) {
 	return midway(func(t *testing.T, r *run) {
 		require.NoError(t, r.Rabbit.Kill())
@@ -68,10 +68,11 @@ func stopRabbit(down time.Duration) func(*testing.T, *run) {
 	})
 }
 
-// sellWithoutRabbit stops the broker, and requires further promises without it.
+// sellWithoutRabbit kills the broker once a random share of the units is promised, from 0.05 to
+// latest, and restarts it after down. It requires further promises in between.
 func sellWithoutRabbit(latest float64, down time.Duration) func(*testing.T, *run) {
 	return func(t *testing.T, r *run) {
-		r.untilSold(r.random(0.05, latest))
+		r.untilPromised(r.random(0.05, latest))
 		require.NoError(t, r.Rabbit.Kill())
 		before := r.promised.Load()
 		time.Sleep(down)
@@ -84,7 +85,7 @@ func sellWithoutRabbit(latest float64, down time.Duration) func(*testing.T, *run
 // that MySQL lacks is as old as SECKILL_MAX_BACKLOG_AGE, 10 s. After that the sale must stop. In a
 // cluster it stops one node, and no promise grows old.
 func exceedBacklogAge(t *testing.T, r *run) {
-	r.untilSold(r.random(0.05, 0.2))
+	r.untilPromised(r.random(0.05, 0.2))
 	require.NoError(t, r.Rabbit.Kill())
 	before := r.promised.Load()
 	time.Sleep(8 * time.Second)
@@ -113,7 +114,7 @@ func requireBusyAnswers(t *testing.T, r *run, report buyers.Report) {
 }
 
 func raiseMemoryAlarm(t *testing.T, r *run) {
-	r.untilSold(r.random(0.1, 0.5))
+	r.untilPromised(r.random(0.1, 0.5))
 	ctl(t, r.Rabbit, "set_vm_memory_high_watermark", "absolute", "1MB")
 	time.Sleep(5 * time.Second)
 	ctl(t, r.Rabbit, "set_vm_memory_high_watermark", "absolute", "1GB")

@@ -37,7 +37,7 @@ func clusterFaults() []fault {
 
 // killMaster kills the sale's master for good: the cluster promotes its replica.
 func killMaster(t *testing.T, r *run) {
-	r.untilSold(r.random(0.1, 0.6))
+	r.untilPromised(r.random(0.1, 0.6))
 	dead := r.master(t)
 	require.NoError(t, dead.Kill())
 	require.NotSame(t, dead, r.master(t), "a dead server is master")
@@ -59,7 +59,7 @@ func restartNodes(t *testing.T, r *run) {
 func moveSlotBackAndForth(t *testing.T, r *run) {
 	first := r.master(t)
 	for i := range 4 {
-		r.untilSold(float64(i)/6 + r.random(0.05, 0.15))
+		r.untilPromised(float64(i)/6 + r.random(0.05, 0.15))
 		to := first
 		if r.master(t) == first {
 			to = r.otherMaster(t, first)
@@ -75,7 +75,8 @@ func (r *run) otherMaster(t *testing.T, than *servers.RedisServer) *servers.Redi
 	return masters[i]
 }
 
-// moveSlot moves the sale's slot to a master. With a pause the slot stays half moved for a second.
+// moveSlot moves the sale's slot to a master. If pauses is set, two of its keys move first, and the
+// others a second later.
 func (r *run) moveSlot(t *testing.T, to *servers.RedisServer, pauses bool) {
 	slot := must.Get(r.Cluster.SlotOf(t.Context(), installation.SaleKey(r.goods)))(t)
 	move := must.Get(r.Cluster.BeginMove(t.Context(), slot, to))(t)
@@ -91,7 +92,7 @@ func (r *run) moveSlot(t *testing.T, to *servers.RedisServer, pauses bool) {
 // cutMasterOff cuts the sale's master off from the other nodes for longer than the node timeout.
 // The programs still reach every node. The master takes reservations that its replica never gets.
 func cutMasterOff(t *testing.T, r *run) {
-	r.untilSold(r.random(0.1, 0.5))
+	r.untilPromised(r.random(0.1, 0.5))
 	old, promised := r.master(t), r.promised.Load()
 	require.NoError(t, r.Cluster.CutOff(t.Context(), old))
 	time.Sleep(servers.ClusterNodeTimeout / 2)

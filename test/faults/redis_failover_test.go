@@ -56,10 +56,11 @@ func flushAndDelay(t *testing.T, r *run) {
 	delayReplica(t, r)
 }
 
-// killLaggingMaster kills the master before that part of the units is sold.
+// killLaggingMaster kills the master once a random share of the units is promised, from 0.1 to
+// latest.
 func killLaggingMaster(latest float64) func(t *testing.T, r *run) {
 	return func(t *testing.T, r *run) {
-		r.untilSold(r.random(0.1, latest))
+		r.untilPromised(r.random(0.1, latest))
 		r.promoteReplica(t)
 	}
 }
@@ -83,7 +84,7 @@ func (r *run) promoteReplica(t *testing.T) {
 // killMasterAndRabbit kills the broker, then the master. No other server has the promises of the
 // master's last second. These are two failures at once.
 func killMasterAndRabbit(t *testing.T, r *run) {
-	r.untilSold(r.random(0.05, 0.2))
+	r.untilPromised(r.random(0.05, 0.2))
 	require.NoError(t, r.Rabbit.Kill())
 	promised := r.promised.Load()
 	time.Sleep(r.randomSeconds(2, 4))

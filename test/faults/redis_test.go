@@ -32,7 +32,7 @@ func redisFaults() []fault {
 		{
 			name: "redis-paused-over-the-end", ends: 3 * time.Second, spread: 12 * time.Second,
 			inject: func(t *testing.T, r *run) {
-				r.untilSold(r.random(0.3, 0.6))
+				r.untilPromised(r.random(0.3, 0.6))
 				pause(t, r.master(t), 3*time.Second)
 			},
 		},
@@ -76,7 +76,7 @@ func emptyUnderManySales(t *testing.T, r *run) {
 	merchant := r.Merchant(t)
 	closing := "/admin/sales/" + sales[len(sales)-1] + "/close"
 	require.NoError(t, merchant.Do(t.Context(), http.MethodPost, closing, nil, nil))
-	r.untilSold(r.random(0.1, 0.7))
+	r.untilPromised(r.random(0.1, 0.7))
 	for _, server := range r.masters(t) {
 		require.NoError(t, server.RestartEmpty(t.Context()))
 	}

@@ -40,10 +40,10 @@ func releaseFaults() []fault {
 // the consumers one at a time, and then all APIs at once. Buyers use the paths that they have.
 func upgrade(t *testing.T, r *run) {
 	for i, p := range r.Consumers {
-		r.untilSold(float64(i+1) / 8)
+		r.untilPromised(float64(i+1) / 8)
 		r.replace(t, "", []*installation.Program{p})
 	}
-	r.untilSold(0.5)
+	r.untilPromised(0.5)
 	r.replace(t, "", r.APIs)
 }
 
@@ -91,7 +91,7 @@ func rollBack(t *testing.T, r *run) {
 	programs := slices.Concat(r.Consumers, r.APIs)
 	for turn, folder := range []string{previous, ""} { // "" is this release
 		for i, p := range programs {
-			r.untilSold(float64(turn)/2 + float64(i+1)/12)
+			r.untilPromised(float64(turn)/2 + float64(i+1)/12)
 			r.replace(t, folder, []*installation.Program{p})
 		}
 	}

@@ -18,11 +18,11 @@ import (
 	"flashsale.dev/seckill/test/faults/check"
 )
 
-// run is an installation with one sale that buyers arrive for.
+// run is an installation with one sale for which buyers arrive.
 type run struct {
 	*installation.Installation
 	goods    string
-	shards   int // order queues
+	shards   int // number of order queues
 	start    time.Time
 	end      time.Time
 	units    int64
@@ -34,8 +34,8 @@ type run struct {
 	extraBuyers []buyers.Result // buyers of orders that the fault itself created
 }
 
-// untilSold waits until a share of the units is promised, or until no more buyers arrive.
-func (r *run) untilSold(share float64) {
+// untilPromised waits until a share of the units (0 to 1) is promised, or the last buyer has left.
+func (r *run) untilPromised(share float64) {
 	for tick := time.NewTicker(2 * time.Millisecond); ; {
 		select {
 		case <-tick.C:
@@ -56,7 +56,7 @@ func (r *run) randomSeconds(from, to float64) time.Duration {
 	return time.Duration(r.random(from, to) * float64(time.Second))
 }
 
-// master is the Redis server that holds the sale now.
+// master returns the Redis server that holds the sale now.
 func (r *run) master(t *testing.T) *servers.RedisServer {
 	r.Aim(t, r.goods)
 	return r.Redis
@@ -110,7 +110,8 @@ func execute(t *testing.T, f fault, seed uint64) {
 	reportVerdict(t, f, seed, check.Judge(history, f.allow), recovery, report)
 }
 
-// createSale creates the sale, and then replaces the APIs by programs with the fault's clock.
+// createSale creates the sale. Then it replaces the APIs by programs whose clocks are off by the
+// fault's clockOffset, if that is not 0.
 func (r *run) createSale(t *testing.T, f fault) {
 	file := ""
 	if f.clockOffset != 0 {

@@ -43,7 +43,7 @@ type soak struct {
 	rng     *rand.Rand
 	redis   redis.UniversalClient
 	faults  []fault
-	buyer   int64 // the last id
+	buyer   int64 // the last buyer's id
 	ended   chan *soakSale
 	closed  map[string]bool // sales that were judged
 	samples []sample
@@ -61,15 +61,16 @@ type sample struct {
 	at         time.Duration
 	goroutines float64          // of all programs
 	memory     float64          // of all programs, MB
-	redisKeys  int              // but those of sales that were judged, which stay for a day
-	redisMB    float64          // with these
+	redisKeys  int              // without those of sales that were judged, which stay for a day
+	redisMB    float64          // of all keys
 	rows       map[string]int64 // of each table
 }
 
 // TestSoak sells for a long time: sales come and go, every third buyer cancels, all other orders
 // expire unpaid, and one fault after another breaks something. Each sale is judged as by
-// TestFaults. At the end the programs and Redis may use no more than early in the run, and MySQL
-// may have more rows only where rows are kept on purpose. The Makefile's soak runs it for an hour.
+// TestFaults. At the end the programs may use no more memory than early in the run, and Redis may
+// have no more keys. MySQL may have more rows only where rows are kept on purpose. The Makefile's
+// soak runs it for an hour.
 func TestSoak(t *testing.T) {
 	s := &soak{
 		Installation: installation.Start(t, suite, installation.Options{
@@ -117,7 +118,7 @@ func TestSoak(t *testing.T) {
 			s.sample(t, sampled.Sub(began))
 		}
 		if time.Since(broke) >= *soakEveryFlag && selling {
-			s.breaks(t)
+			s.injectFault(t)
 			broke = time.Now()
 		}
 	}
@@ -166,8 +167,8 @@ func (s *soak) newSale(t *testing.T, units int64, start, end time.Time) (goods s
 	}
 }
 
-// breaks injects a random fault, and waits until a new sale would sell.
-func (s *soak) breaks(t *testing.T) {
+// injectFault injects a random one of the faults, and waits until a sale of its own sells again.
+func (s *soak) injectFault(t *testing.T) {
 	f := s.faults[s.rng.IntN(len(s.faults))]
 	goods := s.newSale(t, 10, time.Now().Add(-time.Minute), time.Now().Add(time.Hour))
 	among := &run{
@@ -177,7 +178,7 @@ func (s *soak) breaks(t *testing.T) {
 	close(among.ended) // the fault waits for no buyer of this sale
 	f.inject(t, among)
 	t.Logf("%s: recovered after %s", f.name, among.awaitRecovery(t).Round(time.Millisecond))
-	s.closes(t, goods)
+	s.closeSale(t, goods)
 }
 
 // ordersEnded reports whether every order of a sale has been cancelled or has expired. It fails the
@@ -200,12 +201,13 @@ func (s *soak) judge(t *testing.T, sale *soakSale) (orders int) {
 	for _, v := range check.Judge(history, check.Allowance{}).Violations {
 		t.Errorf("goods %s: %s", sale.goods, v)
 	}
-	s.closes(t, sale.goods)
+	s.closeSale(t, sale.goods)
 	s.closed[sale.goods] = true
 	return len(history.Rows)
 }
 
-func (s *soak) closes(t *testing.T, goods string) {
+// closeSale repeats the call, because the API may answer 503 while it recovers from a fault.
+func (s *soak) closeSale(t *testing.T, goods string) {
 	merchant := s.Merchant(t)
 	defer merchant.HTTP.CloseIdleConnections()
 	require.Eventually(t, func() bool {
@@ -246,7 +248,9 @@ func keptTables() []string {
 	}
 }
 
-// requireNoGrowth compares the end with a sixth of the run, when the first sales have ended.
+// requireNoGrowth compares the samples at the end of the run with those after a sixth of it, when
+// the first sales have ended. The memory of Redis is only logged: judged sales stay there for a
+// day.
 func (s *soak) requireNoGrowth(t *testing.T) {
 	n := len(s.samples)
 	early, late := s.samples[n/6:n/6+n/12+1], s.samples[n-n/12-1:]
