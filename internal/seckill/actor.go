@@ -2,7 +2,7 @@ package seckill
 
 import "context"
 
-// Role is the role that a token grants.
+// Role decides which calls an actor may make. A token grants it; an API key has its merchant's.
 type Role string
 
 // The roles of the contract.
@@ -12,7 +12,7 @@ const (
 	Operator Role = "operator"
 )
 
-// Actor is the authenticated caller, from a verified token.
+// Actor is the authenticated caller, from a verified token or API key.
 type Actor struct {
 	ID    string // opaque: 1 to 64 characters of [!-~]
 	Role  Role

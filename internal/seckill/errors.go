@@ -127,7 +127,8 @@ func (p Problems) Err() error {
 }
 
 // NewUnavailable returns the error of a step that a failed dependency prevented, or whose outcome
-// is unknown.
+// is unknown. what is the first clause of the message, such as "the sale can't be read"; err is the
+// cause, for the log.
 func NewUnavailable(what string, err error) *Error {
 	return &Error{
 		Reason: Unavailable, Message: what + "; please ask again", RetryAfter: time.Second,
@@ -135,7 +136,8 @@ func NewUnavailable(what string, err error) *Error {
 	}
 }
 
-// OrUnavailable returns nil and refusals unchanged, and wraps any other error as Unavailable.
+// OrUnavailable returns nil and every *Error unchanged, and wraps any other error with
+// NewUnavailable.
 func OrUnavailable(err error, what string) error {
 	if err == nil || ReasonOf(err) != "" {
 		return err

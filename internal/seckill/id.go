@@ -30,9 +30,9 @@ func newGoodsID(now time.Time) int64 {
 	return (now.UnixMilli()-idEpoch)<<idRandom | random
 }
 
-// NewRowID returns a UUIDv7 for a row that is made at a moment by the database's clock. Lists sort
-// by such ids, and the clocks of nodes differ. The process' own time follows the moment, so that
-// the ids of one moment and process sort too.
+// NewRowID returns a UUIDv7 for a row that is made at a time of the database's clock. Lists sort by
+// such ids, and the clocks of nodes differ. The bits after that time hold this process' own time,
+// so that the ids that a process makes for one database time sort too.
 func NewRowID(at time.Time) (id uuid.UUID) {
 	own := uuid.Must(uuid.NewV7()) // never fails, as above
 	head, tail := binary.BigEndian.Uint64(own[:8]), binary.BigEndian.Uint64(own[8:])

@@ -75,7 +75,8 @@ func (c *Catalog) Known(goodsID int64) (seckill.View, bool) {
 	return v.View, fresh
 }
 
-// knownError returns the refusal of Admit if Known has a view that implies one, else nil.
+// knownError returns the error by which the cached view refuses buyers; nil if the sale sells, or
+// if no view is cached.
 func (c *Catalog) knownError(goodsID int64) error {
 	v, known := c.Known(goodsID)
 	if !known {
@@ -100,8 +101,9 @@ func (c *Catalog) Admit(ctx context.Context, goodsID int64) (seckill.View, error
 
 // IssuePath returns a random path of a buyer to a sale that Admit returned, and the end of its
 // validity by Redis' clock. It never calls Redis, because a path verifies without a lookup.
-// admitted is the time at which Admit returned. The limiter may have delayed the buyer since then,
-// so IssuePath adds that time to the view's clock. It returns the error of knownError.
+// admitted is this node's time at which Admit returned. The limiter may have delayed the buyer
+// since then, so IssuePath adds the delay to the view's clock, and refuses if the cached view says
+// by now that the sale does not sell.
 func (c *Catalog) IssuePath(
 	v seckill.View, admitted time.Time, buyerID string,
 ) (path string, expiresAt time.Time, err error) {

@@ -53,11 +53,11 @@ func NewListCache(list Listing, now func() time.Time) *ListCache {
 	return &ListCache{list: list, now: now, pages: pages}
 }
 
-// Sales lists exposed sales that have a property of their views (nil: all), newest first: at most
-// limit of those below a goods id (0: from the top). It adds a page's age to each view's Now, so
-// that a countdown does not jump when the page is read again.
+// Sales lists the exposed sales that selects accepts (nil: all), newest first: at most limit of
+// those below a goods id (0: from the top). It adds a page's age to each view's Now, so that a
+// countdown does not jump when the page is read again.
 func (c *ListCache) Sales(
-	ctx context.Context, has func(seckill.View) bool, below int64, limit int,
+	ctx context.Context, selects func(seckill.View) bool, below int64, limit int,
 ) (found []seckill.View, err error) {
 	for from := int64(0); ; {
 		page, err := c.page(ctx, from)
@@ -71,7 +71,7 @@ func (c *ListCache) Sales(
 			}
 			v := page.views[i]
 			v.Now = v.Now.Add(age).Truncate(time.Millisecond)
-			if has == nil || has(v) {
+			if selects == nil || selects(v) {
 				found = append(found, v)
 			}
 		}

@@ -13,9 +13,9 @@ const (
 	maxMissing = 10_000
 )
 
-// recentIDs remembers goods ids for MissingTTL: those that name no exposed sale, or those whose
-// rest this node has ended, so that a repeated one costs neither a script nor a query. It is safe
-// for concurrent use.
+// recentIDs remembers goods ids for MissingTTL, so that a repeated request with one of them costs
+// neither a script nor a query. A SaleReader has one set of ids that name no exposed sale, and one
+// of ids whose rest this node has ended. It is safe for concurrent use.
 type recentIDs struct {
 	mu         sync.Mutex
 	generation int // counts the calls of forget
@@ -30,15 +30,16 @@ func (m *recentIDs) has(goodsID int64) bool {
 	return found && time.Since(at) < MissingTTL
 }
 
-// present returns the generation. A caller of put asks for it before its read.
-func (m *recentIDs) present() (generation int) {
+// currentGeneration returns what put needs. Its caller must call it before the read whose result it
+// puts.
+func (m *recentIDs) currentGeneration() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.generation
 }
 
-// put remembers a goods id that a read has found, unless forget was called since the read began:
-// the read may then be older than the exposure of the sale. A full table starts again.
+// put remembers a goods id, unless forget was called since generation was current: the caller's
+// read may then be older than the exposure of the sale. A full table is emptied first.
 func (m *recentIDs) put(goodsID int64, generation int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -51,7 +52,7 @@ func (m *recentIDs) put(goodsID int64, generation int) {
 	m.putAt[goodsID] = time.Now()
 }
 
-// forget forgets one goods id, which is exposed now.
+// forget removes a goods id whose sale was exposed, and makes put ignore reads that have begun.
 func (m *recentIDs) forget(goodsID int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -29,7 +29,7 @@ type SaleStore interface {
 	// ExposedSales lists exposed sales, newest first, below a goods id (0: from the top).
 	ExposedSales(ctx context.Context, below int64, limit int) ([]seckill.Sale, error)
 	// Now returns the time of the database's server. It decides on the phase of a sale that Redis
-	// has not, because a node's clock may be wrong.
+	// lacks, because a node's clock may be wrong.
 	Now(ctx context.Context) (time.Time, error)
 }
 
@@ -40,7 +40,7 @@ type SaleReader struct {
 	store   SaleStore
 	views   *batcher.Batcher[int64, struct{}, sharedView]
 	missing recentIDs // ids that name no exposed sale
-	lost    recentIDs // ids of sales whose rest this node has ended
+	lost    recentIDs // ids of sales without an open gate, whose rest this node has ended
 }
 
 // sharedView is a view with the facts that the view cache needs.
@@ -114,13 +114,13 @@ func (r *SaleReader) readNow(ctx context.Context, goodsID int64) (sharedView, er
 	return v, nil
 }
 
-// endRest ends the rest of a lost sale once in MissingTTL. No request waits for that, because the
-// master that has the list may be another than the sale's.
+// endRest ends the rest of a sale without an open gate, at most once in MissingTTL. No request
+// waits for that: the list of sales at rest may be on another Redis master, which may not answer.
 func (r *SaleReader) endRest(ctx context.Context, goodsID int64) {
 	if r.lost.has(goodsID) {
 		return
 	}
-	r.lost.put(goodsID, r.lost.present())
+	r.lost.put(goodsID, r.lost.currentGeneration())
 	go func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readDeadline)
 		defer cancel()
@@ -130,7 +130,7 @@ func (r *SaleReader) endRest(ctx context.Context, goodsID int64) {
 
 // readStored reads a sale of which Redis has no state.
 func (r *SaleReader) readStored(ctx context.Context, goodsID int64) (seckill.View, error) {
-	generation := r.missing.present()
+	generation := r.missing.currentGeneration()
 	sale, err := r.store.Sale(ctx, goodsID)
 	switch {
 	case errors.Is(err, seckill.ErrNoSuchGoods), err == nil && sale.Status == seckill.Draft:

@@ -52,8 +52,8 @@ func (c *viewCache) put(v sharedView) {
 	}
 }
 
-// due reports whether the caller has to read the sale again: no other caller does so already. With
-// willRead the caller takes that over, and the others get the old view meanwhile.
+// due reports whether the view must be read again and no other caller does so. With willRead the
+// caller is the one who does, and the others get the old view meanwhile.
 func (v *cachedView) due(willRead bool) bool {
 	if willRead {
 		return v.renewing.CompareAndSwap(false, true)

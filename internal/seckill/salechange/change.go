@@ -34,8 +34,8 @@ type RateChange struct {
 	MaxWaitMillis    *int64   `json:"maxWaitMillis,omitempty"`
 }
 
-// ChangesTerms reports whether a field changes that Redis has of an exposed sale. Stock moves bring
-// the stock there.
+// ChangesTerms reports whether a field changes that Redis also has of an exposed sale. The stock is
+// not such a field: it reaches Redis by stock moves.
 func (c Change) ChangesTerms() bool {
 	return c.StartAt != nil || c.EndAt != nil || c.PerBuyerLimit != nil || c.Rate != RateChange{}
 }
