@@ -17,24 +17,25 @@ const maxSwing = int64(60_000_000)
 // bucketState is what Redis stores under a bucket's key. Its methods are the Go form of
 // scripts/lua/ratelimit_decide.lua. The zero value is a missing key.
 //
-// It is GCRA's theoretical arrival time (TAT), tat + r/Scale µs since the epoch. At that time all
-// admitted permits are paid for. A clock that reads less than writtenAt has stepped back. by are
-// the params that wrote the state, or equal ones. trace is nil if it is that of the level.
+// It is GCRA's theoretical arrival time (TAT): the time at which all admitted permits are paid for.
 type bucketState struct {
-	by                *Params
-	tat, r, writtenAt int64
-	trace             *trace
+	by        *Params // those that wrote the state, or equal ones; nil in a missing state
+	tat, r    int64   // the TAT is tat + r/Scale µs since the epoch
+	writtenAt int64   // the clock in µs; one that reads less now has stepped back
+	trace     *trace  // nil: that of the level (traceOf)
 }
 
-// level is how far the TAT is ahead of the clock: d + r/Scale µs, d ≥ 0.
+// level is how far the TAT is ahead of the clock: d + r/Scale µs, d ≥ 0, 0 ≤ r < Scale.
 type level struct{ d, r int64 }
 
-// trace is what other params and another clock left at writtenAt. The permits taken are taken ticks
-// and beyond whole permits, which are above MaxTicks: a permit of 333.333/s is a billion ticks, and
-// a faster rate may have left ten million permits. share is the ticks taken of the burst. All three
-// are the level as changes of the params leave it alone, see convert. seen is the latest time that
-// the clock had before it stepped back, or less than writtenAt.
-type trace struct{ taken, beyond, share, seen int64 }
+// trace is what the level does not show after a change of the params or a step of the clock, as of
+// writtenAt. taken, beyond and share equal the level as long as neither happens.
+type trace struct {
+	taken  int64 // ticks of the permits taken, at most MaxTicks
+	beyond int64 // whole permits taken that taken has no room for (one of 333.333/s is 1e9 ticks)
+	share  int64 // ticks taken of the burst: convert keeps their share of Free
+	seen   int64 // latest time in µs before the clock stepped back; below writtenAt without a step
+}
 
 // changed reports whether other params wrote the state.
 func (s *bucketState) changed(t *Params) bool {
@@ -42,7 +43,7 @@ func (s *bucketState) changed(t *Params) bool {
 		(s.by.Cost != t.Cost || s.by.Scale != t.Scale || s.by.Free != t.Free)
 }
 
-// reanchor moves the state to another clock, as far ahead of it as before, and to other params. The
+// reanchor moves the state to another clock, as far ahead of it as before, and to the params t. The
 // result stays even after a denial. Otherwise the limiter would not drain until the new clock
 // reaches the old one, or would drain at the old rate.
 func (s *bucketState) reanchor(t *Params, now int64) {
@@ -129,7 +130,7 @@ func (t *Params) counted(ticks, beyond int64) (int64, int64) {
 	return ticks + permits*t.Cost, beyond - permits
 }
 
-// split are ticks in µs and a rest. A division is slow, and most scales are 1.
+// split divides ticks into µs and a rest. A division is slow, and most scales are 1.
 func (t *Params) split(ticks int64) (d, r int64) {
 	if t.Scale == 1 {
 		return ticks, 0
@@ -137,7 +138,7 @@ func (t *Params) split(ticks int64) (d, r int64) {
 	return ticks / t.Scale, ticks % t.Scale
 }
 
-// traceOf is the trace of a level that no other params have left.
+// traceOf is the trace of a level that t alone has made.
 func (t *Params) traceOf(at level) trace {
 	ticks := product(at.d, t.Scale) + at.r
 	taken, beyond := t.counted(ticks, 0)
@@ -158,9 +159,9 @@ func scaled(n, to, from int64) int64 {
 	return int64(math.Ceil(float64(n) / float64(max(1, from)) * float64(to)))
 }
 
-// store makes the state that of a level. A full bucket has none, because Redis stores none. A
-// bucket of Guava's has one, because a new one of these is not full, and one whose clock repeats a
-// time.
+// store writes a level as the state. A bucket of which nothing is taken becomes the zero state, as
+// Redis stores no key for it. Not so one of Guava's, because a new one of these is not full, and
+// one whose clock repeats times.
 func (s *bucketState) store(t *Params, at level, left trace, now int64) {
 	if left.seen <= now || left.seen-now > maxSwing {
 		left.seen = 0
@@ -219,7 +220,8 @@ func (s *bucketState) traceAt(t *Params, at level, now int64) trace {
 	return left
 }
 
-// drainedAt is when no permit is taken any more, or 0 if the level alone decides that.
+// drainedAt is the time in µs at which no permit is taken any more, or 0 if the level alone decides
+// that.
 func (s *bucketState) drainedAt() int64 {
 	if s.trace == nil {
 		return 0
@@ -313,9 +315,11 @@ func (s *bucketState) refund(t *Params, now, fullAt, n int64) {
 	s.store(t, at, left, now)
 }
 
-// refundable is how many ticks of permits come back after which the bucket is full in ahead µs. The
-// last permits come back whole. Others come back while nobody waits, as far as their time has not
-// passed. Marks are rounded up by less than 2 µs.
+// refundable is how many ticks a refund may return at most. ahead is the time in µs until the
+// moment at which the bucket was to be full after the refunded decision, its mark. If no later
+// permits were taken, the bucket is not full later than that, and all ticks come back. Otherwise
+// they come back while nobody waits, as far as their time has not passed. A mark may be rounded up
+// by almost 2 µs.
 func (at level) refundable(t *Params, ahead int64) int64 {
 	if at.over(0, t.Scale) <= ahead {
 		return MaxTicks

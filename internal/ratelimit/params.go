@@ -25,13 +25,17 @@ const (
 func (k Kind) Accumulates() bool { return k == KindBucket || k == KindBursty }
 
 // Params are a Limit as whole numbers. Limit.Params makes them. It checks that every intermediate
-// result in Go and Lua stays in the exact range of a double.
+// result in Go and Lua stays in the exact range of a double. The algorithm decides what they mean:
 //
-// Buckets count in ticks of 1/Scale µs. A permit costs Cost ticks, so that a rate
-// whose interval is no whole number of microseconds is exact. A bucket admits up to
-// a level of Free ticks without a wait, and up to Cap ticks at all. A window has its
-// interval in ms in Cost and its limit in Free, and a log its interval in µs. No request may be for
-// more than MaxPermits.
+//	             Cost            Scale           Free                      Cap
+//	bucket       ticks a permit  ticks per µs    level without a wait      highest level
+//	window       interval, ms    1               limit                     limit
+//	log          interval, µs    1               limit                     limit
+//	sub-windows  interval, µs    parts           limit                     limit
+//	warm-up      ticks a permit  ticks per µs    warm-up period, µs        0
+//
+// Levels are in ticks of 1/Scale µs, so that a rate whose interval is no whole number of
+// microseconds is exact. No request may be for more than MaxPermits.
 type Params struct {
 	Kind                               Kind
 	Cost, Scale, Free, Cap, MaxPermits int64

@@ -138,8 +138,8 @@ func (r *Store) arguments(
 	return args
 }
 
-// shortForm are the arguments of the short form that do not depend on the request. Most requests of
-// a store have the same.
+// shortForm has the arguments of the script's short form that depend only on the limit and the
+// longest wait. A store keeps the latest, because most of its requests have the same.
 type shortForm struct {
 	params ratelimit.Params
 	most   int64 // the highest level for the caller's longest wait
@@ -152,8 +152,8 @@ func newShortForm(p ratelimit.Params, most int64) *shortForm {
 	}}
 }
 
-// shortArguments leaves out what is missing at the end of most requests, because Redis takes some
-// time for each argument.
+// shortArguments leaves out the last arguments where they have the script's defaults, because Redis
+// takes some time for each argument.
 func (r *Store) shortArguments(q *ratelimit.Request) []any {
 	most := q.Params.CapFor(q.MaxWait)
 	form := r.short.Load()
