@@ -42,10 +42,10 @@ func (c *Config) check(settings []Setting, unparsed []string) (problems []error)
 func (s Setting) Check(value any) error {
 	rules := validator.New()
 	problems := []error{
-		rules.RegisterValidation("addr", isAddr), rules.RegisterValidation("bytes", isLong),
-		rules.RegisterValidation("ring", isRing),
+		rules.RegisterValidation("addr", isAddr), rules.RegisterValidation("bytes", hasBytes),
+		rules.RegisterValidation("ring", isKeyRing),
 	}
-	// It turns a validate tag into words.
+	// requirement turns a validate tag into words.
 	requirement := strings.NewReplacer("omitempty,", "", "dive,", "", "min=", "", ",max=", " to ",
 		"oneof=", "one of ", "addr", "host:port", "http_url", "an http:// or https:// URL",
 		"ring=32", "a comma list of secrets that are at least 32 bytes long each",
@@ -71,14 +71,14 @@ func withoutUser(address string) string {
 	return address
 }
 
-// isLong counts bytes, where the validator's min counts characters.
-func isLong(f validator.FieldLevel) bool {
+// hasBytes requires a least number of bytes. The validator's own min counts characters.
+func hasBytes(f validator.FieldLevel) bool {
 	least, err := strconv.Atoi(f.Param())
 	return err == nil && f.Field().Len() >= least
 }
 
-// isRing counts the bytes of every secret of a comma list.
-func isRing(f validator.FieldLevel) bool {
+// isKeyRing requires a comma list of secrets, each of a least number of bytes.
+func isKeyRing(f validator.FieldLevel) bool {
 	least, err := strconv.Atoi(f.Param())
 	ring := Secret(f.Field().String()).Ring()
 	return err == nil && len(ring) > 0 &&

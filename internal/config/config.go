@@ -38,7 +38,7 @@ type Config struct {
 	Trace   Trace
 }
 
-// HTTP holds the API's address, and the proxies that it trusts.
+// HTTP holds the API's address, whom it trusts, and what its pages show.
 type HTTP struct {
 	Addr           string  `env:"SECKILL_HTTP_ADDR" envDefault:":8080" envDefault.standalone:"127.0.0.1:8080" envDefault.ratelimitd:"127.0.0.1:8082" in:"api standalone ratelimitd" unit:"host:port" validate:"addr" help:"address of the HTTP API; keep ratelimitd's private, because it authenticates nobody"`
 	TrustedProxies Proxies `env:"SECKILL_TRUSTED_PROXIES" in:"api standalone" unit:"comma list of addresses or CIDRs" help:"trusted proxies: the API reads X-Forwarded-For only from them; none if empty"`
@@ -61,8 +61,8 @@ type Redis struct {
 	GateLifetime   time.Duration `env:"SECKILL_GATE_LIFETIME" envDefault:"5s" in:"api consumer" unit:"duration" validate:"min=3s,max=1m" help:"with Sentinel or a cluster: for how long a sale goes on without a renewal that MySQL permits; a failover takes that much longer, and a sale pauses after MySQL has been away for that long; the same on every node"`
 }
 
-// GateLifetimeOf returns for how long a gate is open without a renewal. It is 0, which means for
-// good, where no other server may take over from the one that sells.
+// GateLifetimeOf returns for how long a gate is open without a renewal. It is 0, which means
+// without an end, where Redis has no failover: one address and no Sentinel.
 func (r Redis) GateLifetimeOf() time.Duration {
 	if r.SentinelMaster == "" && len(r.Addrs) <= 1 {
 		return 0
@@ -70,7 +70,7 @@ func (r Redis) GateLifetimeOf() time.Duration {
 	return r.GateLifetime
 }
 
-// ReplicasWait returns how long a reservation may wait for replicas; 0 if it waits for none.
+// ReplicasWait returns WaitTimeout, or 0 if reservations wait for no replica.
 func (r Redis) ReplicasWait() time.Duration {
 	if r.WaitReplicas == 0 {
 		return 0
@@ -110,8 +110,8 @@ type OIDC struct {
 	Session      time.Duration `env:"SECKILL_OIDC_SESSION" envDefault:"1h" in:"api standalone" unit:"duration" validate:"min=1m,max=24h" help:"how long a sign-in on the pages lasts; then the issuer is asked again"`
 }
 
-// check returns what is missing beside the settings of an issuer. A program without the API has
-// none of them.
+// check returns the problem of settings of an issuer that lack another one. A program that reads
+// none of them has no problem.
 func (o OIDC) check() []error {
 	missing, with := "ISSUER", ""
 	switch {
@@ -131,8 +131,8 @@ func (o OIDC) check() []error {
 	return []error{fmt.Errorf("SECKILL_OIDC_%s: is required with SECKILL_OIDC_%s", missing, with)}
 }
 
-// checkSource returns what an API lacks to verify any token and to sign sessions.
-func (c Config) checkSource(p Program) []error {
+// checkTokens returns what an API lacks to verify any token and to sign sessions.
+func (c Config) checkTokens(p Program) []error {
 	switch {
 	case p != API || c.Auth.JWTSecret != "":
 		return nil

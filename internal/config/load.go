@@ -30,7 +30,7 @@ func Load(p Program, environ []string) (cfg Config, warnings []string, err error
 	problems = append(problems, cfg.check(settings, unparsed)...)
 	problems = append(problems, cfg.Payment.check(p)...)
 	problems = append(problems, cfg.OIDC.check()...)
-	problems = append(problems, cfg.checkSource(p)...)
+	problems = append(problems, cfg.checkTokens(p)...)
 	if _, err := cfg.Auth.OrderKeys(); p == Consumer && err != nil {
 		problems = append(problems, err)
 	}
