@@ -16,13 +16,13 @@ import (
 
 // Plan describes a run of many buyers with the same behaviour.
 type Plan struct {
-	Base        string
+	Base        string   // URL of an API: http://host:port
 	Bases       []string // APIs that share the buyers; only Base if empty
 	GoodsID     string
 	Buyers      int
-	Concurrency int
+	Concurrency int                                 // buyers at a time
 	Quantity    int64                               // units of each purchase; 1 if 0
-	Patience    time.Duration                       // 30 s if 0
+	Patience    time.Duration                       // see buyer.Buyer; 30 s if 0
 	FirstID     int64                               // first of the consecutive buyer ids; 1 if 0
 	Token       func(buyerID int64) (string, error) // signs a buyer's token
 	OnDone      func()                              // called when a buyer ends; may be nil
@@ -32,13 +32,12 @@ type Plan struct {
 	// MaxPollInterval is the longest interval between two reads of an order; 500 ms if 0.
 	MaxPollInterval time.Duration
 
-	// RetryErrors is as in Buyer. CallTimeout limits each call; 30 s if 0.
-	RetryErrors    bool
-	CallTimeout    time.Duration
-	Repeats        int    // repeated calls with the accepted path
-	BuysAgainEvery int    // every nth buyer tries a second purchase; 0 for none
-	CancelsEvery   int    // every nth buyer cancels its order; 0 for none
-	OnAccepted     func() // called at a buyer's first 202; may be nil
+	RetryErrors    bool          // see buyer.Buyer
+	CallTimeout    time.Duration // of each call; 30 s if 0
+	Repeats        int           // repeated calls with the accepted path
+	BuysAgainEvery int           // every nth buyer tries a second purchase; 0 for none
+	CancelsEvery   int           // every nth buyer cancels its order; 0 for none
+	OnAccepted     func()        // called at a buyer's first 202; may be nil
 	// WrapClient may wrap the buyers' shared HTTP client; may be nil.
 	WrapClient func(*http.Client) *http.Client
 }

@@ -21,7 +21,7 @@ func (r *Installation) DoubleMessages(t testing.TB) *atomic.Int64 {
 	t.Cleanup(func() { _ = conn.Close() })
 	ch := must.Get(conn.Channel())(t)
 	q := must.Get(ch.QueueDeclare("", false, true, true, false, nil))(t)
-	for shard := range 4 {
+	for shard := range shards {
 		require.NoError(t, ch.QueueBind(q.Name, strconv.Itoa(shard), "seckill.orders", false, nil))
 	}
 	deliveries := must.Get(ch.ConsumeWithContext(t.Context(), q.Name, "", true, true, false, false,

@@ -17,8 +17,11 @@ import (
 
 // Facts is MySQL's state of one sale. Tests read it directly.
 type Facts struct {
-	Stock, Total, Orders, Units, Buyers, Held, MostHeld int64
-	Failed, Dead, Unreleased, OpenCuts                  int64
+	Stock, Total          int64 // units, of the goods row
+	Orders, Units, Buyers int64 // active orders, their units, and the buyers who have one
+	Held, MostHeld        int64 // units in buyer_holdings: of all buyers, and of the one with most
+	Failed, Dead          int64 // failed orders, and dead letters
+	Unreleased, OpenCuts  int64 // stock moves and stock cuts that Redis has not applied
 }
 
 // Facts reads a sale's facts.
@@ -133,9 +136,10 @@ func (r *Installation) SQLDo(t testing.TB, statement string) {
 // RedisFacts is Redis' state of a goods. It is consistent only without concurrent changes, because
 // the test reads it key by key.
 type RedisFacts struct {
-	Pending, Outbox int64
-	Oldest          time.Duration // age of the oldest possibly pending order, or 0
-	Held            map[int64]int64
+	Pending int64           // orders
+	Outbox  int64           // entries, each with the orders of one call
+	Oldest  time.Duration   // age of the backlog (see seckill.View); 0 if no order is pending
+	Held    map[int64]int64 // units by buyer
 }
 
 // RedisFacts reads the facts of a goods.
@@ -166,7 +170,7 @@ func (r *Installation) RedisFacts(
 // numbers are up to five seconds old. Those of the HTTP API may be wrong for longer: after a
 // partition RabbitMQ 4.3 keeps the numbers of a former leader.
 func (r *Installation) Queues(t testing.TB) (orders, dead int, err error) {
-	said, err := r.rabbitUp().Ctl(t.Context(), "eval", fmt.Sprintf(`
+	counts, err := r.rabbitUp().Ctl(t.Context(), "eval", fmt.Sprintf(`
 		Count = fun(Dead) -> lists:sum([begin
 			{_, Leader} = amqqueue:get_pid(Queue),
 			[{messages, N}] = rpc:call(Leader, rabbit_amqqueue, info, [Queue, [messages]]),
@@ -176,7 +180,7 @@ func (r *Installation) Queues(t testing.TB) (orders, dead int, err error) {
 			(Name =:= <<"dead">>) =:= Dead]) end,
 		{Count(false), Count(true)}.`, r.vhost(t)))
 	if err == nil {
-		_, err = fmt.Sscanf(said, "{%d,%d}", &orders, &dead)
+		_, err = fmt.Sscanf(counts, "{%d,%d}", &orders, &dead)
 	}
 	return orders, dead, err
 }
