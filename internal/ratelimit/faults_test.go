@@ -81,7 +81,7 @@ func TestLimiter_AdmitsExactlyItsRate(t *testing.T) {
 func TestLimiter_CallersClockIsIgnored(t *testing.T) {
 	client := newClient(t, servers.Redis(t).Addr())
 	// Redis uses its own clock in production. Only tests can pass a clock.
-	terms := termsOf(t, tokenBucket(0.01, 500))
+	terms := paramsOf(t, tokenBucket(0.01, 500))
 	a, b := redislimit.New(client, nil), redislimit.New(client, nil)
 	granted := 0
 	for range 20 {
@@ -105,9 +105,9 @@ func admittedNow(s *limiter) int {
 	return n
 }
 
-// TestLimiter_ClockStepsBack moves the clock back by an hour. The limiter grants no extra permits
-// and recovers within seconds.
-func TestLimiter_ClockStepsBack(t *testing.T) {
+// TestLimiter_ClockStepBackNeitherAdmitsNorBlocks moves the clock back by an hour. The limiter
+// grants no extra permits and recovers within seconds.
+func TestLimiter_ClockStepBackNeitherAdmitsNorBlocks(t *testing.T) {
 	onEveryStore(t, func(t *testing.T, made newFunc) {
 		for _, l := range kinds(5) {
 			clock := testclock.New()
@@ -281,7 +281,7 @@ func TestStore_KeyWithoutTTLRecovers(t *testing.T) {
 
 func TestStore_KeyLivesAsLongAsItsDebt(t *testing.T) {
 	client := newClient(t, servers.Redis(t).Addr())
-	terms := termsOf(t, ratelimit.Limit{
+	terms := paramsOf(t, ratelimit.Limit{
 		Algorithm: ratelimit.Reserve, PermitsPerSecond: 0.01, Burst: 1, MaxWaitMillis: 86_400_000,
 	})
 	r := redislimit.New(client, nil)
@@ -311,9 +311,9 @@ func TestLimit_ZeroIsNotUnlimited(t *testing.T) {
 	}
 }
 
-// TestLimit_Bounds compiles limits with the last valid value of a field and with the first invalid
-// one. Rules and changes of limits promise these bounds.
-func TestLimit_Bounds(t *testing.T) {
+// TestLimit_EachFieldEndsAtItsBound compiles limits with the last valid value of a field and with
+// the first invalid one. Rules and changes of limits promise these bounds.
+func TestLimit_EachFieldEndsAtItsBound(t *testing.T) {
 	const million, billion, day = 1_000_000, 1_000_000_000, 86_400
 	bucket := func(perSecond float64, burst int64) ratelimit.Limit {
 		return ratelimit.Limit{

@@ -93,7 +93,7 @@ func playGuava(t *testing.T, s *limiter, clock *testclock.Clock, label, event st
 	}
 }
 
-func TestGuava_Bursty(t *testing.T) {
+func TestGuava_BurstyWaitsAsInGuavasTests(t *testing.T) {
 	onEveryStore(t, guavaCases{
 		"testSimple":         {bursty(5), "R0.00 R0.20 R0.20"},
 		"testSimpleWeights":  {bursty(1), "R0.00 R1.00 R1.00:2 R2.00:4 R4.00:8 R8.00"},
@@ -113,7 +113,7 @@ func TestGuava_Bursty(t *testing.T) {
 	}.run)
 }
 
-func TestGuava_ParameterValidation(t *testing.T) {
+func TestGuava_RefusesParametersThatGuavaRefuses(t *testing.T) {
 	require.NoError(t, bursty(10).Validate())
 	require.Error(t, bursty(0).Validate())
 	require.Error(t, bursty(-10).Validate())
@@ -150,7 +150,7 @@ func TestGuava_WarmingUpRefusesAYear(t *testing.T) {
 	}
 }
 
-func TestGuava_WarmingUp(t *testing.T) {
+func TestGuava_WarmingUpWaitsAsInGuavasTests(t *testing.T) {
 	guavaCases{
 		"testWarmUp": {warming(2, 4, 3), `
 			R0.00 R1.38 R1.13 R0.88 R0.63 R0.50 R0.50 R0.50 U0.50 U4.00

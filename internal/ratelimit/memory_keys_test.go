@@ -37,7 +37,7 @@ func TestMemory_InventedKeysStayWithinTheBound(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			before := heap()
 			m := ratelimit.NewMemory(testclock.New().Now)
-			r := ratelimit.Request{Params: termsOf(t, l), N: 1}
+			r := ratelimit.Request{Params: paramsOf(t, l), N: 1}
 			for n := range 500_000 {
 				r.Key = address(n)
 				if d, err := m.TakeOne(&r); err != nil || !d.Allowed {
@@ -68,7 +68,7 @@ func TestMemory_PartsOfWindowsCount(t *testing.T) {
 	m.SetMost(most)
 	l := window(ratelimit.SubWindows, 1_000_000, 1000)
 	l.Parts = 1000
-	r := ratelimit.Request{Params: termsOf(t, l), N: 1}
+	r := ratelimit.Request{Params: paramsOf(t, l), N: 1}
 	for range 1000 {
 		for key := range 1000 {
 			r.Key = address(key)
@@ -88,7 +88,7 @@ func TestMemory_PartsOfWindowsCount(t *testing.T) {
 func TestMemory_TakeAllocatesNothing(t *testing.T) {
 	m := ratelimit.NewMemory(nil)
 	for _, l := range kinds(60)[:3] {
-		r := ratelimit.Request{Key: string(l.Algorithm), Params: termsOf(t, l), N: 1}
+		r := ratelimit.Request{Key: string(l.Algorithm), Params: paramsOf(t, l), N: 1}
 		must.Get(m.TakeOne(&r))(t)
 		require.Zero(t, testing.AllocsPerRun(1000, func() { _, _ = m.TakeOne(&r) }), l.Algorithm)
 	}

@@ -66,9 +66,9 @@ func TestSubWindows_NoIntervalExceedsTheLimit(t *testing.T) {
 	})
 }
 
-// TestSlidingWindow_Boundary checks that the limiter admits no second burst right after a window's
-// end. A fixed window admits one there.
-func TestSlidingWindow_Boundary(t *testing.T) {
+// TestSlidingWindow_AdmitsNoSecondBurstAtABoundary checks that the limiter admits no second burst
+// right after a window's end. A fixed window admits one there.
+func TestSlidingWindow_AdmitsNoSecondBurstAtABoundary(t *testing.T) {
 	onEveryStore(t, func(t *testing.T, made newFunc) {
 		clock := testclock.New()
 		s := made(window(ratelimit.SlidingWindow, 10, 1), clock)
@@ -145,7 +145,7 @@ func TestMemory_DropsFullLimiters(t *testing.T) {
 	clock := testclock.New()
 	m := ratelimit.NewMemory(clock.Now)
 	m.SetMost(400_000) // it drops nothing below a quarter, some 400 limiters
-	params := termsOf(t, tokenBucket(1, 1))
+	params := paramsOf(t, tokenBucket(1, 1))
 	for i := range 10_000 {
 		must.Get(m.TakeEach(t.Context(),
 			ratelimit.Request{Key: string(rune(i)) + "k", Params: params, N: 1}))(t)

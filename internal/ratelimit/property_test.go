@@ -52,7 +52,7 @@ func drawOtherRate(t *rapid.T, p ratelimit.Params) ratelimit.Params {
 	} else {
 		l.IntervalSeconds = float64(rapid.Int64Range(1, 20_000).Draw(t, "other ms")) / 1000
 	}
-	return termsOf(t, l)
+	return paramsOf(t, l)
 }
 
 // drawStep returns mostly short steps, some long steps, and some steps backwards.
@@ -107,7 +107,7 @@ func TestMemory_DecidesLikeRedis(t *testing.T) {
 		for _, key := range keys {
 			memory[key] = ratelimit.NewMemory(clock.Now)
 		}
-		drawTerms := func() ratelimit.Params { return termsOf(t, drawLimit(t)) }
+		drawTerms := func() ratelimit.Params { return paramsOf(t, drawLimit(t)) }
 		terms := []ratelimit.Params{drawTerms(), drawTerms(), drawTerms()}
 		taken, of := ratelimit.Decision{At: clock.Now()}, drawAsk(t, keys, terms)
 		for range rapid.IntRange(1, 60).Draw(t, "calls") {

@@ -12,9 +12,9 @@ import (
 
 const ms = time.Millisecond
 
-// TestTokenBucket_GCRA checks all fields of the decisions for a full bucket, an empty bucket and a
-// request above the burst.
-func TestTokenBucket_GCRA(t *testing.T) {
+// TestTokenBucket_CountsDownAndNamesTheRetry checks all fields of the decisions for a full bucket,
+// an empty bucket and a request above the burst.
+func TestTokenBucket_CountsDownAndNamesTheRetry(t *testing.T) {
 	onEveryStore(t, func(t *testing.T, made newFunc) {
 		s := made(ratelimit.Limit{
 			Algorithm: ratelimit.TokenBucket, PermitsPerSecond: 1, MaxBurstSeconds: 5,
@@ -35,9 +35,9 @@ func TestTokenBucket_GCRA(t *testing.T) {
 	})
 }
 
-// TestNginx_LimitReq compares the waits and denials with those of nginx's limit_req for the same
-// settings.
-func TestNginx_LimitReq(t *testing.T) {
+// TestNginx_WaitsAndDeniesAsLimitReq compares the waits and denials with those of nginx's limit_req
+// for the same settings.
+func TestNginx_WaitsAndDeniesAsLimitReq(t *testing.T) {
 	const denied = time.Duration(-1)
 	for name, c := range map[string]struct {
 		limit ratelimit.Limit

@@ -23,7 +23,7 @@ import (
 // anyWait exceeds the longest wait that any limit allows.
 const anyWait = time.Duration(math.MaxInt64)
 
-func termsOf(t require.TestingT, l ratelimit.Limit) ratelimit.Params {
+func paramsOf(t require.TestingT, l ratelimit.Limit) ratelimit.Params {
 	return must.Get(l.Params())(t)
 }
 
@@ -65,7 +65,7 @@ func (l *limiter) refund(n int64, taken ratelimit.Decision) {
 }
 
 func (l *limiter) setLimit(limit ratelimit.Limit) {
-	l.terms = termsOf(l.t, limit)
+	l.terms = paramsOf(l.t, limit)
 }
 
 func newClient(t testing.TB, addr string) *redis.Client {

@@ -62,9 +62,9 @@ func TestWindows_MostInASecond(t *testing.T) {
 	})
 }
 
-// TestWindows_GreedyCallers ask every millisecond for 100 s, with small limits. A sliding window
-// admits (N-1)/N of the limit at worst. The log admits all of it.
-func TestWindows_GreedyCallers(t *testing.T) {
+// TestWindows_GreedyCallersGetNearlyTheLimit ask every millisecond for 100 s, with small limits. A
+// sliding window admits (N-1)/N of the limit at worst. The log admits all of it.
+func TestWindows_GreedyCallersGetNearlyTheLimit(t *testing.T) {
 	for _, limit := range []int64{1, 2, 3, 5, 10} {
 		greed := func(algorithm ratelimit.Algorithm) int {
 			clock := testclock.New()

@@ -38,11 +38,11 @@ func overload(length time.Duration, allow func() bool) (decisions, admitted floa
 	return float64(counts[0].Load()), float64(counts[1].Load())
 }
 
-// TestGate_OverloadSideBySide compares limiters with the same limit under overload: 1000/s, one
-// second of burst, no waiting. It always checks the Redis calls per decision and the highest
-// admitted count of this project's own. It requires the lowest count and the speed factor only with
-// RATELIMIT_BENCH, because both depend on the machine's other load.
-func TestGate_OverloadSideBySide(t *testing.T) {
+// TestGate_OverloadIsBoundedInCallsAndPermits compares limiters with the same limit under overload:
+// 1000/s, one second of burst, no waiting. It always checks the Redis calls per decision and the
+// highest admitted count of this project's own. It requires the lowest count and the speed factor
+// only with RATELIMIT_BENCH, because both depend on the machine's other load.
+func TestGate_OverloadIsBoundedInCallsAndPermits(t *testing.T) {
 	length, full := 500*time.Millisecond, os.Getenv("RATELIMIT_BENCH") != ""
 	if full {
 		length = 4 * time.Second
@@ -52,7 +52,7 @@ func TestGate_OverloadSideBySide(t *testing.T) {
 	patient := steadyClient(t, addr)
 	direct, other := redislimit.New(patient, nil), redisrate.NewLimiter(patient)
 	local, meter := rate.NewLimiter(1000, 1000), &counters{}
-	ask := ratelimit.Request{Key: "direct", N: 1, Params: termsOf(t, ratelimit.Limit{
+	ask := ratelimit.Request{Key: "direct", N: 1, Params: paramsOf(t, ratelimit.Limit{
 		Algorithm: ratelimit.TokenBucket, PermitsPerSecond: 1000, MaxBurstSeconds: 1,
 	})}
 	g := newGate(t, book(t, `{rules: [

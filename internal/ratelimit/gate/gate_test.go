@@ -48,7 +48,7 @@ func newClient(t testing.TB, options *redis.Options) *redis.Client {
 	return client
 }
 
-func termsOf(t testing.TB, l ratelimit.Limit) ratelimit.Params {
+func paramsOf(t testing.TB, l ratelimit.Limit) ratelimit.Params {
 	return must.Get(l.Params())(t)
 }
 
@@ -236,9 +236,9 @@ rules:
 	require.EqualValues(t, 6, meter.of(gate.EventNearLimit))
 }
 
-// TestGate_MissingKeys checks each onMissingKey setting: admit, deny, or one bucket for all such
-// requests.
-func TestGate_MissingKeys(t *testing.T) {
+// TestGate_MissingKeyFollowsTheRule checks each onMissingKey setting: admit, deny, or one bucket
+// for all such requests.
+func TestGate_MissingKeyFollowsTheRule(t *testing.T) {
 	meter := &counters{}
 	g := inMemory(t, hotRule, meter.count)
 	for range 3 {
@@ -417,7 +417,7 @@ func (s *slowStore) TakeEach(
 }
 
 func TestGate_RefundsPermitsOfCallersThatLeft(t *testing.T) {
-	terms := termsOf(t,
+	terms := paramsOf(t,
 		ratelimit.Limit{Algorithm: ratelimit.TokenBucket, PermitsPerSecond: 0.01, Burst: 100})
 	b := book(t,
 		`{rules: [{name: r, by: [goods], algorithm: token_bucket, permitsPerSecond: 0.01, burst: 100}]}`)

@@ -200,7 +200,7 @@ func (m *mob) setRate(rate float64) {
 
 // drain takes what the limiter grants without a wait.
 func (m *mob) drain() {
-	params := termsOf(m.t, m.limit)
+	params := paramsOf(m.t, m.limit)
 	rule := must.Get(m.book.Find("r"))(m.t)
 	var request ratelimit.Request
 	rule.Request(&request, "1", &params)

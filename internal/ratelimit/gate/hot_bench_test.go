@@ -73,7 +73,7 @@ func BenchmarkDirect(b *testing.B) {
 	client := steadyClient(b, servers.Redis(b).Addr())
 	store, other := redislimit.New(client, nil), redisrate.NewLimiter(client)
 	for _, perSecond := range []int{1, 1_000_000} {
-		ask := ratelimit.Request{Key: fmt.Sprint("ours", perSecond), N: 1, Params: termsOf(b,
+		ask := ratelimit.Request{Key: fmt.Sprint("ours", perSecond), N: 1, Params: paramsOf(b,
 			ratelimit.Limit{
 				Algorithm: ratelimit.TokenBucket, PermitsPerSecond: float64(perSecond),
 				Burst: int64(perSecond),

@@ -21,7 +21,7 @@ func TestGate_TwoLimitsOfOneKeyAreServed(t *testing.T) {
 	rule, addr := must.Get(b.Find("r"))(t), servers.Redis(t).Addr()
 	var limits [2]ratelimit.Params
 	for i := range limits {
-		limits[i] = termsOf(t, ratelimit.Limit{
+		limits[i] = paramsOf(t, ratelimit.Limit{
 			Algorithm: ratelimit.TokenBucket, PermitsPerSecond: 1, Burst: int64(i+1) * 1000,
 		})
 	}

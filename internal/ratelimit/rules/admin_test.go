@@ -156,7 +156,7 @@ func TestAdmin_LocalAlgorithmsAreOfNodesRules(t *testing.T) {
 	require.Equal(t, ratelimit.SlidingLog, must.Get(admin.Get(t.Context(), "g", "1"))(t).Algorithm)
 }
 
-func TestCheckKey_Bounds(t *testing.T) {
+func TestCheckKey_TakesOneTo200Bytes(t *testing.T) {
 	require.NoError(t, rules.CheckKey(strings.Repeat("k", 200)))
 	require.Error(t, rules.CheckKey(strings.Repeat("k", 201)))
 	require.Error(t, rules.CheckKey(""))

@@ -63,9 +63,9 @@ rules:
 	}
 }
 
-// TestRedisKey_Names holds the names of keys, which all releases share. Each name is asked for
-// twice, because the rule keeps the names of hot keys.
-func TestRedisKey_Names(t *testing.T) {
+// TestRedisKey_IsTheSameInAllReleases holds the names of keys, which all releases share. Each name
+// is asked for twice, because the rule keeps the names of hot keys.
+func TestRedisKey_IsTheSameInAllReleases(t *testing.T) {
 	b := book(t, `{rules: [{name: g, by: [goods, user]}, {name: u, by: [user]}]}`)
 	for range 2 {
 		for _, c := range []struct {

@@ -72,8 +72,9 @@ func TestParse_ErrorsNameTheLine(t *testing.T) {
 	}
 }
 
-// TestParse_Bounds checks the longest value of each field, and one that is longer by one.
-func TestParse_Bounds(t *testing.T) {
+// TestParse_EachFieldEndsAtItsBound checks the longest value of each field, and one that is longer
+// by one.
+func TestParse_EachFieldEndsAtItsBound(t *testing.T) {
 	text := func(n int) string { return strings.Repeat("a", n) }
 	list := func(n int) string { return "[" + strings.Repeat("a, ", n) + "]" }
 	for field, value := range map[string]struct {
@@ -140,7 +141,7 @@ func TestParse_WindowsHaveWholeRates(t *testing.T) {
 	}
 }
 
-func TestParse_Defaults(t *testing.T) {
+func TestParse_CompletesARuleWithDefaults(t *testing.T) {
 	b := book(t, `
 rules:
   - name: bare
@@ -170,8 +171,9 @@ rules:
 	}
 }
 
-// TestChange_Apply checks the quota and the window of a limit after each kind of change.
-func TestChange_Apply(t *testing.T) {
+// TestChange_ApplySetsQuotaAndWindow checks the quota and the window of a limit after each kind of
+// change.
+func TestChange_ApplySetsQuotaAndWindow(t *testing.T) {
 	rate, limit, interval, burst := 50.0, int64(5), 10.0, 2.0
 	window, meter := ratelimit.FixedWindow, ratelimit.LeakyMeter
 	for name, c := range map[string]struct {
@@ -331,7 +333,7 @@ func routeRules(b *rules.Rulebook, method, route string) (names []string) {
 	return names
 }
 
-func TestRulebook_ForRoute(t *testing.T) {
+func TestRulebook_ForRoutePutsNodeRulesFirst(t *testing.T) {
 	b := book(t, `
 rules:
   - {name: all, route: "*"}
