@@ -204,8 +204,8 @@ func TestScript_IsLoadedByTheAPIOnly(t *testing.T) {
 	require.Equal(t, "5", a.Header.Get("Retry-After"))
 }
 
-// TestSharedLimit_WhileRedisIsAway checks that the edge follows its policy while Redis is paused or
-// dead.
+// TestSharedLimit_WhileRedisIsAway checks that the edge follows its policy while Redis is a replica,
+// as after a failover, or paused or dead, and that the log has the cause.
 func TestSharedLimit_WhileRedisIsAway(t *testing.T) {
 	server, client := published(t)
 	e, shut := sharingBucket(t, server)
@@ -214,6 +214,9 @@ func TestSharedLimit_WhileRedisIsAway(t *testing.T) {
 		name         string
 		do, restored func() error
 	}{
+		{"a replica", func() error {
+			return client.SlaveOf(t.Context(), "127.0.0.1", "1").Err()
+		}, func() error { return client.SlaveOf(t.Context(), "NO", "ONE").Err() }},
 		{"asleep", server.Pause, server.Resume},
 		{"killed", server.Kill, func() error { return server.Restart(t.Context()) }},
 	} {
@@ -221,9 +224,9 @@ func TestSharedLimit_WhileRedisIsAway(t *testing.T) {
 		for i := range 50 {
 			require.Equal(t, "OK", e.path(fmt.Sprint(2+i)).Reason, fault.name)
 			// The edge logs one error a second, so a later request may log none.
-			if i == 0 && fault.name == "asleep" {
+			if i == 0 && fault.name == "a replica" {
 				require.Eventually(t, func() bool {
-					return strings.Contains(e.nginx.Log(), "edge: redis: ")
+					return strings.Contains(e.nginx.Log(), "edge: redis: ask: READONLY")
 				}, patience, tick)
 			}
 			require.Equal(t, "UNAVAILABLE", shut.path("1").Reason, fault.name)

@@ -29,8 +29,8 @@ local function connect()
   return red
 end
 
--- with runs use(red). If the connection fails, use returns false or nil, and an error. If Redis
--- answers with an error such as NOSCRIPT, use returns it as a value: the connection stays usable.
+-- with runs use(red). If use returns false or nil, and an error, the connection is closed: also
+-- after an answer such as READONLY, because a name may lead to the new master by then.
 function M.with(use)
   if dict:get("resting") then return nil, "resting" end
   local red, err = connect()

@@ -31,12 +31,12 @@ for route, rules in pairs(settings.shared) do
   end
 end
 
--- sha returns the script's SHA-1 from memory or Redis, or false if no API has published it.
+-- sha returns the script's SHA-1 from memory or Redis.
 local function sha(red)
   local known = dict:get("sha")
   if known then return known end
   local text, err = red:get(SHA_KEY)
-  if text == ngx.null then return false end
+  if text == ngx.null then return nil, "no API has published the script" end
   if not text then return nil, err end
   dict:set("sha", text, SHA_TTL)
   return text
@@ -98,23 +98,21 @@ local function evalsha(red, name, requests)
   return red:evalsha(unpack(all))
 end
 
--- decide calls Redis. It returns the requests with their results, or undecided if Redis has no
--- script that runs, or nil if Redis does not answer.
+-- decide calls Redis. It returns the requests with their results, or nil if Redis does not decide:
+-- it does not answer, has no script, or is a replica, which takes no writes.
 local function decide(rules)
   return redis.with(function(red)
     local name, err = sha(red)
-    if name == nil then return nil, err end
-    if not name then return { undecided = true } end
+    if not name then return nil, err end
     local requests
     requests, err = requests_of(red, rules)
     if not requests then return nil, err end
     if #requests == 0 then return {} end
     local numbers
     numbers, err = evalsha(red, name, requests)
-    if numbers == nil then return nil, err end -- the connection failed
     if not numbers then
       dict:delete("sha") -- NOSCRIPT or another error: the API may publish another script
-      return { undecided = true }
+      return nil, err
     end
     for i, a in ipairs(requests) do
       local at = 2 + (i - 1) * STRIDE
@@ -179,7 +177,7 @@ function M.limit(route)
   if not rules or #rules == 0 then return end
   deny_cached(rules)
   local requests = decide(rules)
-  if not requests or requests.undecided then return by_policy() end
+  if not requests then return by_policy() end
   return finish(requests)
 end
 

@@ -8,8 +8,8 @@ return {
     rest = 0.1, -- pause of all calls after a failure
   },
 
-  -- The policy if Redis does not answer or does not have the script. "open" passes the request to
-  -- the API, which has its own policy. "closed" answers UNAVAILABLE.
+  -- The policy if Redis does not answer, has no script or is a replica. "open" passes the request
+  -- to the API, which has its own policy. "closed" answers UNAVAILABLE.
   on_redis_error = "open",
 
   -- The longest time that nginx caches the API's denials of a sale. It is short, because cancelled
