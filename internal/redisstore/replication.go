@@ -12,7 +12,8 @@ import (
 )
 
 // errTooFewReplicas means that what a script took may be lost together with the master.
-var errTooFewReplicas = errors.New("too few replicas have it yet")
+var errTooFewReplicas = errors.New(
+	"too few replicas have it yet: start them, or lower SECKILL_REDIS_WAIT_REPLICAS")
 
 // markerLife bounds the life of the marker key.
 const markerLife = 24 * time.Hour

@@ -46,6 +46,8 @@ func TestReserve_ReportsMissingReplicas(t *testing.T) {
 	second := reservationOf(2, 7, 1)
 	g = must.Get(hasty.reserveIn(1, second))(t)
 	require.ErrorIs(t, g.NotReplicated, errTooFewReplicas)
+	require.ErrorContains(t, g.NotReplicated, "SECKILL_REDIS_WAIT_REPLICAS: 0 of 1",
+		"a purchase logs it, and readiness only asks the master")
 	require.Equal(t, reservation.Taken, g.Verdicts[0].Code,
 		"the master keeps the reservation")
 
