@@ -6,9 +6,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-sql-driver/mysql"
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/cause"
+	"flashsale.dev/seckill/internal/sqlstore/primary"
 	"flashsale.dev/seckill/internal/testing/must"
 	"flashsale.dev/seckill/internal/testing/servers"
 )
@@ -42,16 +44,28 @@ func TestCheckSchema_RefusesAnOlderSchemaOnly(t *testing.T) {
 	})
 }
 
-// TestCheckReadiness_ReadOnlyServerIsNotReady sets the variable of servers of its own.
+// TestCheckReadiness_ReadOnlyServerIsNotReady sets the variable of servers of its own. The cause is
+// the same if the DSN lists several members and all of them are read-only.
 func TestCheckReadiness_ReadOnlyServerIsNotReady(t *testing.T) {
 	t.Parallel()
 	server := servers.MariaDB(t)
-	h := newFixture(t, server.NewDatabase(t))
-	require.NoError(t, h.CheckReadiness(t.Context()))
+	dsn := server.NewDatabase(t)
+	h := newFixture(t, dsn)
+	cfg := must.Get(mysql.ParseDSN(dsn))(t)
+	cfg.Addr += "," + cfg.Addr
+	members := openFixture(t, cfg.FormatDSN(), "")
+	for _, s := range []fixture{h, members} {
+		require.NoError(t, s.CheckReadiness(t.Context()))
+	}
 	require.NoError(t, h.db.Exec("SET GLOBAL read_only = 1").Error)
-	require.Equal(t, cause.ReadOnly, cause.Of(h.CheckReadiness(t.Context())))
+	time.Sleep(2 * primary.RoleTTL)
+	for _, s := range []fixture{h, members} {
+		require.Equal(t, cause.ReadOnly, cause.Of(s.CheckReadiness(t.Context())))
+	}
 	require.NoError(t, h.db.Exec("SET GLOBAL read_only = 0").Error)
-	require.NoError(t, h.CheckReadiness(t.Context()))
+	for _, s := range []fixture{h, members} {
+		require.NoError(t, s.CheckReadiness(t.Context()))
+	}
 }
 
 // TestOpen_UsesNoConnectionThatTheServerClosed ends the session of an idle connection. The next

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/go-sql-driver/mysql"
+
+	"flashsale.dev/seckill/internal/cause"
 )
 
 const (
@@ -78,9 +80,10 @@ func newConnector(cfg *mysql.Config, anyRole bool) (driver.Connector, error) {
 }
 
 // Connect opens a connection to the first usable server. The error names every server that failed.
+// Its cause is that of one which does not answer, if there is any, because it may be the primary.
 func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {
 	first := int(c.first.Load())
-	problem := errNoServer
+	problem, readOnly := errNoServer, true
 	for i := range c.servers {
 		at := (first + i) % len(c.servers)
 		conn, err := c.servers[at].connect(ctx)
@@ -92,11 +95,15 @@ func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {
 		// another.
 		c.first.CompareAndSwap(int32(at), int32((at+1)%len(c.servers)))
 		problem = fmt.Errorf("%w; %s: %w", problem, c.servers[at].addr, err)
+		readOnly = readOnly && errors.Is(err, errReadOnly)
 		if ctx.Err() != nil {
 			// The other servers would fail for lack of time, and c.first would then be the hanging
 			// one again.
 			break
 		}
+	}
+	if readOnly {
+		problem = cause.With(problem, cause.ReadOnly)
 	}
 	return nil, problem
 }
