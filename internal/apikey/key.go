@@ -29,8 +29,8 @@ func Scopes() []Scope {
 	return []Scope{SalesRead, SalesWrite, OrdersRead, OrdersWrite, WebhooksWrite}
 }
 
-// MaxName is the longest name of a key, in characters.
-const MaxName = 80
+// maxName is the longest name of a key, in characters.
+const maxName = 80
 
 // Key is an API key without its secret. Its JSON is the output of seckillctl.
 type Key struct {

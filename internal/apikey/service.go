@@ -13,8 +13,8 @@ import (
 	"flashsale.dev/seckill/internal/userid"
 )
 
-// MaxKeys is how many valid keys a merchant may have. Concurrent calls may exceed it slightly.
-const MaxKeys = 100
+// maxKeys is how many valid keys a merchant may have. Concurrent calls may exceed it slightly.
+const maxKeys = 100
 
 // Store keeps API keys.
 type Store interface {
@@ -51,14 +51,14 @@ func (n NewKey) Validate() error {
 	p.Check(!userid.Valid(n.MerchantID), "merchantId",
 		"must be the id of a merchant: 1 to 64 printable ASCII characters without spaces")
 	p.Check(!validName(n.Name), "name",
-		"must have 1 to %d printable characters, not only spaces", MaxName)
+		"must have 1 to %d printable characters, not only spaces", maxName)
 	p.Check(!validScopes(n.Scopes), "scopes", "must be one or more of %v, each once", Scopes())
 	return p.Err()
 }
 
 func validName(name string) bool {
 	return strings.TrimSpace(name) != "" && utf8.ValidString(name) &&
-		utf8.RuneCountInString(name) <= MaxName && !strings.ContainsFunc(name, unicode.IsControl)
+		utf8.RuneCountInString(name) <= maxName && !strings.ContainsFunc(name, unicode.IsControl)
 }
 
 func validScopes(scopes []Scope) bool {
@@ -71,7 +71,7 @@ func validScopes(scopes []Scope) bool {
 }
 
 // Create makes a key and returns it with its text, which is stored nowhere. It refuses with
-// BAD_REQUEST, FORBIDDEN for another merchant's key, or CONFLICT beyond MaxKeys.
+// BAD_REQUEST, FORBIDDEN for another merchant's key, or CONFLICT beyond maxKeys.
 func (s *Service) Create(
 	ctx context.Context, by seckill.Actor, n NewKey,
 ) (k Key, text string, err error) {
@@ -85,9 +85,9 @@ func (s *Service) Create(
 	if err != nil {
 		return Key{}, "", unreachable(err)
 	}
-	if count >= MaxKeys {
+	if count >= maxKeys {
 		return Key{}, "", seckill.NewError(seckill.Conflict,
-			"the merchant has %d keys; revoke one first", MaxKeys)
+			"the merchant has %d keys; revoke one first", maxKeys)
 	}
 	now, err := s.Store.Now(ctx)
 	if err != nil {

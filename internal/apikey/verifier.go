@@ -16,9 +16,9 @@ import (
 )
 
 const (
-	// MaxAge is how long a node uses what it has read about a key, counted from the start of the
+	// maxAge is how long a node uses what it has read about a key, counted from the start of the
 	// read. It is below the second within which a revocation works everywhere.
-	MaxAge = 900 * time.Millisecond
+	maxAge = 900 * time.Millisecond
 	// cached bounds each of the two caches: of keys, and of ids without a key.
 	cached = 10_000
 	// lookups bounds the ids of one statement.
@@ -73,7 +73,7 @@ func NewVerifier(store Reader, now func() time.Time, log *slog.Logger) *Verifier
 }
 
 // Verify returns the key of a text. It refuses with UNAUTHENTICATED, or with UNAVAILABLE where the
-// store does not answer within MaxAge: a key that may have been revoked must not pass. No refusal
+// store does not answer within maxAge: a key that may have been revoked must not pass. No refusal
 // repeats a part of the text.
 func (v *Verifier) Verify(ctx context.Context, text string) (Key, error) {
 	id, secret, ok := parse(text)
@@ -111,7 +111,7 @@ func errNotValid() error {
 	return seckill.NewError(seckill.Unauthenticated, "the API key is not valid")
 }
 
-// find returns what is known about an id, at most MaxAge old.
+// find returns what is known about an id, at most maxAge old.
 func (v *Verifier) find(ctx context.Context, id string) (found, error) {
 	for _, cache := range []*lru.Cache[string, found]{v.known, v.unknown} {
 		if f, ok := cache.Get(id); ok && v.isFresh(f) {
@@ -128,11 +128,11 @@ func (v *Verifier) find(ctx context.Context, id string) (found, error) {
 	return f, nil
 }
 
-func (v *Verifier) isFresh(f found) bool { return v.now().Sub(f.readAt) < MaxAge }
+func (v *Verifier) isFresh(f found) bool { return v.now().Sub(f.readAt) < maxAge }
 
 // read reads the keys of concurrent callers in one statement and caches them.
 func (v *Verifier) read(ctx context.Context, _ struct{}, ids []string) ([]found, error) {
-	ctx, cancel := context.WithTimeout(ctx, MaxAge)
+	ctx, cancel := context.WithTimeout(ctx, maxAge)
 	defer cancel()
 	readAt, distinct := v.now(), slices.Compact(slices.Sorted(slices.Values(ids)))
 	keys, err := v.store.APIKeysByID(ctx, distinct)

@@ -113,9 +113,9 @@ func make1(t *testing.T, s *Service) (Key, string) {
 }
 
 // TestVerify_RevocationWorksWithinMaxAge checks the bound of the cache with a fake clock: a node
-// that has just read a key accepts it until MaxAge after that read, and never longer.
+// that has just read a key accepts it until maxAge after that read, and never longer.
 func TestVerify_RevocationWorksWithinMaxAge(t *testing.T) {
-	require.Less(t, MaxAge, time.Second)
+	require.Less(t, maxAge, time.Second)
 	synctest.Test(t, func(t *testing.T) {
 		m, s, v, _ := newFixture(t)
 		k, text := make1(t, s)
@@ -123,7 +123,7 @@ func TestVerify_RevocationWorksWithinMaxAge(t *testing.T) {
 		revoked := must.Get(s.Revoke(t.Context(), merchant(), k.ID))(t)
 		require.False(t, revoked.RevokedAt.IsZero())
 		reads := len(m.reads)
-		time.Sleep(MaxAge - 1)
+		time.Sleep(maxAge - 1)
 		must.Get(v.Verify(t.Context(), text))(t)
 		require.NoError(t, v.Check(t.Context(), k.ID))
 		require.Len(t, m.reads, reads, "from the cache")
@@ -141,7 +141,7 @@ func TestVerify_AgeCountsFromTheStartOfTheRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, s, v, _ := newFixture(t)
 		k, text := make1(t, s)
-		m.takes = MaxAge - time.Millisecond
+		m.takes = maxAge - time.Millisecond
 		must.Get(v.Verify(t.Context(), text))(t) // it has seen the key before the revocation
 		m.takes = 0
 		must.Get(s.Revoke(t.Context(), merchant(), k.ID))(t)
@@ -152,13 +152,13 @@ func TestVerify_AgeCountsFromTheStartOfTheRead(t *testing.T) {
 	})
 }
 
-// TestVerify_RefusesWhatItCannotCheck checks that a store which fails or takes longer than MaxAge
+// TestVerify_RefusesWhatItCannotCheck checks that a store which fails or takes longer than maxAge
 // lets no key pass, and that the error is not cached.
 func TestVerify_RefusesWhatItCannotCheck(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, s, v, _ := newFixture(t)
 		_, text := make1(t, s)
-		m.takes = MaxAge + 1
+		m.takes = maxAge + 1
 		_, err := v.Verify(t.Context(), text)
 		require.Equal(t, seckill.Unavailable, seckill.ReasonOf(err))
 		m.deaf = true
@@ -208,7 +208,7 @@ func TestVerify_ConcurrentCallersShareReads(t *testing.T) {
 	}
 }
 
-// TestVerify_RemembersUnknownKeys checks that a repeated unknown key costs a read per MaxAge, that
+// TestVerify_RemembersUnknownKeys checks that a repeated unknown key costs a read per maxAge, that
 // it is found once it exists, and that any number of them displaces no key from the cache.
 func TestVerify_RemembersUnknownKeys(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -233,7 +233,7 @@ func TestVerify_RemembersUnknownKeys(t *testing.T) {
 
 		_, secret, _ := parse(unknown)
 		m.keys[id] = Key{ID: id, MerchantID: "70", Hash: hashOf(secret)}
-		time.Sleep(MaxAge)
+		time.Sleep(maxAge)
 		must.Get(v.Verify(t.Context(), unknown))(t)
 	})
 }
@@ -338,7 +338,7 @@ func TestCreate_Refuses(t *testing.T) {
 		{func(n *NewKey) { n.Name = "" }, seckill.BadRequest},
 		{func(n *NewKey) { n.Name = "   " }, seckill.BadRequest},
 		{func(n *NewKey) { n.Name = "a\nb" }, seckill.BadRequest},
-		{func(n *NewKey) { n.Name = strings.Repeat("é", MaxName+1) }, seckill.BadRequest},
+		{func(n *NewKey) { n.Name = strings.Repeat("é", maxName+1) }, seckill.BadRequest},
 		{func(n *NewKey) { n.Scopes = nil }, seckill.BadRequest},
 		{func(n *NewKey) { n.Scopes = []Scope{"*"} }, seckill.BadRequest},
 		{func(n *NewKey) { n.Scopes = []Scope{SalesRead, SalesRead} }, seckill.BadRequest},
@@ -350,8 +350,8 @@ func TestCreate_Refuses(t *testing.T) {
 		_, _, err := s.Create(t.Context(), merchant(), n)
 		require.Equal(t, c.reason, seckill.ReasonOf(err), "%+v", n)
 	}
-	good.Name = strings.Repeat("é", MaxName)
-	for range MaxKeys {
+	good.Name = strings.Repeat("é", maxName)
+	for range maxKeys {
 		_, _, err := s.Create(t.Context(), merchant(), good)
 		require.NoError(t, err)
 	}

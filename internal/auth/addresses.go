@@ -9,7 +9,7 @@ func (a Addresses) Seal(buyerID, orderSn, text string) string {
 	return a.Keys.sealText(text, orderData(buyerID, orderSn))
 }
 
-// Open decrypts a stored address. The error is ErrSealed.
+// Open decrypts a stored address. The error is errSealed.
 func (a Addresses) Open(buyerID, orderSn, sealed string) (string, error) {
 	return a.Keys.openText(sealed, orderData(buyerID, orderSn))
 }

@@ -18,10 +18,10 @@ func TestAddresses_OpenForTheirOrderOnly(t *testing.T) {
 	require.Equal(t, "a street", text)
 	for _, of := range [][2]string{{"bob", "1EEX"}, {"ann", "1EEY"}, {"X ann", "1EE"}, {"", ""}} {
 		_, err := a.Open(of[0], of[1], sealed)
-		require.ErrorIs(t, err, ErrSealed, "%v", of)
+		require.ErrorIs(t, err, errSealed, "%v", of)
 	}
 	_, _, err = keys.Open("ann", sealed)
-	require.ErrorIs(t, err, ErrSealed)
+	require.ErrorIs(t, err, errSealed)
 	_, err = a.Open("ann", "1EEX", keys.Seal("ann", "+49 30 1", ""))
-	require.ErrorIs(t, err, ErrSealed)
+	require.ErrorIs(t, err, errSealed)
 }

@@ -32,8 +32,8 @@ func TestTokensVerify_ReturnsTheSignedActor(t *testing.T) {
 			{ID: "1", Role: seckill.Operator},
 			{
 				ID: strings.Repeat("~", userid.MaxLen), Role: seckill.Buyer,
-				Name: strings.Repeat("名", MaxName), Phone: strings.Repeat("1", MaxPhone),
-				Email: strings.Repeat("e", MaxEmail),
+				Name: strings.Repeat("名", MaxName), Phone: strings.Repeat("1", maxPhone),
+				Email: strings.Repeat("e", maxEmail),
 			},
 		} {
 			token := must.Get(tokens.Sign(a, time.Minute))(t)
@@ -48,7 +48,7 @@ func TestTokensVerify_ReturnsTheSignedActor(t *testing.T) {
 // from signing in.
 func TestTokensVerify_LeavesOutLongAddress(t *testing.T) {
 	tokens, c := newTokens(t, 0)
-	a := seckill.Actor{ID: "7", Role: seckill.Buyer, Email: strings.Repeat("e", MaxEmail+1)}
+	a := seckill.Actor{ID: "7", Role: seckill.Buyer, Email: strings.Repeat("e", maxEmail+1)}
 	token := must.Get(jwt.NewWithClaims(jwt.SigningMethodHS256,
 		claimsOf(a, c.Now(), c.Now().Add(time.Hour))).SignedString(secret))(t)
 	a.Email = ""
@@ -94,8 +94,8 @@ func TestTokensSign_RefusesInvalidActors(t *testing.T) {
 		"long name":       {ID: "1", Role: seckill.Buyer, Name: strings.Repeat("n", MaxName+1)},
 		"control":         {ID: "1", Role: seckill.Buyer, Name: "a\nb"},
 		"broken UTF-8":    {ID: "1", Role: seckill.Buyer, Name: "\xff"},
-		"long phone":      {ID: "1", Role: seckill.Buyer, Phone: strings.Repeat("1", MaxPhone+1)},
-		"long address":    {ID: "1", Role: seckill.Buyer, Email: strings.Repeat("e", MaxEmail+1)},
+		"long phone":      {ID: "1", Role: seckill.Buyer, Phone: strings.Repeat("1", maxPhone+1)},
+		"long address":    {ID: "1", Role: seckill.Buyer, Email: strings.Repeat("e", maxEmail+1)},
 		"phone control":   {ID: "1", Role: seckill.Buyer, Phone: "1\x002"},
 	} {
 		_, err := tokens.Sign(a, time.Minute)

@@ -19,8 +19,8 @@ import (
 // Longest name, phone number and email address of a token, in characters.
 const (
 	MaxName  = 120
-	MaxPhone = 32
-	MaxEmail = 254
+	maxPhone = 32
+	maxEmail = 254
 )
 
 var errClaims = errors.New("a claim is missing or out of its bounds")
@@ -116,10 +116,10 @@ func claimsOf(a seckill.Actor, iat, exp time.Time) *claims {
 // out of bounds is left out: it is only shown, so its user may still sign in.
 func (c *claims) actor() (seckill.Actor, error) {
 	if !userid.Valid(c.Subject) || !known(c.Role) ||
-		!printable(c.Name, MaxName) || !printable(c.Phone, MaxPhone) {
+		!printable(c.Name, MaxName) || !printable(c.Phone, maxPhone) {
 		return seckill.Actor{}, errClaims
 	}
-	if !printable(c.Email, MaxEmail) {
+	if !printable(c.Email, maxEmail) {
 		c.Email = ""
 	}
 	return seckill.Actor{

@@ -25,9 +25,9 @@ const sealedMark = "~1."
 
 // Errors of keys and of encrypted numbers. Their texts contain no key and no number.
 var (
-	ErrPhoneKeys = errors.New("must be id:key, several with commas: an id of 1 to 8 of " +
+	errPhoneKeys = errors.New("must be id:key, several with commas: an id of 1 to 8 of " +
 		"[0-9a-z] other than 0, each once, and a key of 32 bytes in base64")
-	ErrSealed = errors.New("a buyer's data can't be opened: " +
+	errSealed = errors.New("a buyer's data can't be opened: " +
 		"it was sealed with a key that is not here, or for another buyer")
 )
 
@@ -40,7 +40,7 @@ type PhoneKey struct {
 }
 
 // ParsePhoneKeys parses "id:key,id:key" with keys of 32 bytes in base64. An empty text has no keys.
-// Its error is ErrPhoneKeys.
+// Its error is errPhoneKeys.
 func ParsePhoneKeys(text string) ([]PhoneKey, error) {
 	var keys []PhoneKey
 	seen := map[string]bool{derivedID: true}
@@ -52,7 +52,7 @@ func ParsePhoneKeys(text string) ([]PhoneKey, error) {
 		key, err := base64.StdEncoding.DecodeString(encoded)
 		if err != nil || len(key) != PhoneKeyBytes || seen[id] ||
 			!phoneKeyID.MatchString(id) {
-			return nil, ErrPhoneKeys
+			return nil, errPhoneKeys
 		}
 		seen[id], keys = true, append(keys, PhoneKey{ID: id, Key: key})
 	}
@@ -74,10 +74,10 @@ type Phones struct {
 	open  map[string][]cipher.AEAD // by id; order secrets may derive several of derivedID
 }
 
-// NewPhones returns a Phones of one or more keys; without a key the error is ErrPhoneKeys.
+// NewPhones returns a Phones of one or more keys; without a key the error is errPhoneKeys.
 func NewPhones(keys ...PhoneKey) (*Phones, error) {
 	if len(keys) == 0 {
-		return nil, ErrPhoneKeys
+		return nil, errPhoneKeys
 	}
 	p := &Phones{
 		first: sealedMark + keys[0].ID + ".", open: make(map[string][]cipher.AEAD, len(keys)),
@@ -121,7 +121,7 @@ func (p *Phones) sealText(text string, data []byte) string {
 	return string(base64.RawURLEncoding.AppendEncode(append(out, p.first...), sealed))
 }
 
-// Open decrypts what Seal has encrypted, or returns ErrSealed. Numbers stored before encryption
+// Open decrypts what Seal has encrypted, or returns errSealed. Numbers stored before encryption
 // existed have no mark; it returns them unchanged.
 func (p *Phones) Open(buyerID, kept string) (phone, email string, err error) {
 	if !strings.HasPrefix(kept, sealedMark) {
@@ -132,20 +132,20 @@ func (p *Phones) Open(buyerID, kept string) (phone, email string, err error) {
 	return phone, email, err
 }
 
-// openText decrypts a text that was sealed with the same additional data, or returns ErrSealed.
+// openText decrypts a text that was sealed with the same additional data, or returns errSealed.
 func (p *Phones) openText(kept string, data []byte) (string, error) {
 	rest, _ := strings.CutPrefix(kept, sealedMark)
 	id, encoded, _ := strings.Cut(rest, ".")
 	box, err := base64.RawURLEncoding.DecodeString(encoded)
 	if err != nil {
-		return "", ErrSealed
+		return "", errSealed
 	}
 	for _, key := range p.open[id] {
 		if text, err := key.Open(nil, nil, box, data); err == nil {
 			return string(text), nil
 		}
 	}
-	return "", ErrSealed
+	return "", errSealed
 }
 
 // buyerData is the additional data that binds a number to its buyer.

@@ -18,8 +18,8 @@ func phoneKey(id string) PhoneKey {
 func TestPhonesOpen_NeedsTheSameBuyer(t *testing.T) {
 	p := must.Get(NewPhones(phoneKey("a")))(t)
 	for _, phone := range []string{
-		"", "138", "+4479460123456", strings.Repeat("☎", MaxPhone),
-		strings.Repeat("\U0001f4de", MaxPhone), "~1.a.AAAA",
+		"", "138", "+4479460123456", strings.Repeat("☎", maxPhone),
+		strings.Repeat("\U0001f4de", maxPhone), "~1.a.AAAA",
 	} {
 		kept := p.Seal("7", phone, "")
 		require.LessOrEqual(t, len(kept), 220)
@@ -33,7 +33,7 @@ func TestPhonesOpen_NeedsTheSameBuyer(t *testing.T) {
 		require.Empty(t, email)
 		if phone != "" {
 			_, _, err := p.Open("8", kept)
-			require.ErrorIs(t, err, ErrSealed, "another buyer's key must not open the number")
+			require.ErrorIs(t, err, errSealed, "another buyer's key must not open the number")
 		}
 	}
 }
@@ -42,9 +42,9 @@ func TestPhonesOpen_NeedsTheSameBuyer(t *testing.T) {
 func TestPhonesSeal_FitsTheColumn(t *testing.T) {
 	p := must.Get(NewPhones(phoneKey("abcdefgh")))(t)
 	const wide = "\U0001f4de" // the most bytes of a character
-	for _, phone := range []string{"", "+4479460123456", strings.Repeat(wide, MaxPhone)} {
+	for _, phone := range []string{"", "+4479460123456", strings.Repeat(wide, maxPhone)} {
 		for _, email := range []string{
-			"a@b", strings.Repeat("x", MaxEmail), strings.Repeat(wide, MaxEmail),
+			"a@b", strings.Repeat("x", maxEmail), strings.Repeat(wide, maxEmail),
 		} {
 			kept := p.Seal("7", phone, email)
 			require.LessOrEqual(t, len(kept), 1576)
@@ -85,7 +85,7 @@ func TestPhonesOpen_AcceptsOldKeysDuringRotation(t *testing.T) {
 		strings.Replace(old, ".0.", ".b.", 1),
 	} {
 		_, _, err := after.Open("7", kept)
-		require.ErrorIs(t, err, ErrSealed, kept)
+		require.ErrorIs(t, err, errSealed, kept)
 	}
 }
 
@@ -100,7 +100,7 @@ func TestParsePhoneKeys_AcceptsOnlyTheirForm(t *testing.T) {
 		"1:" + good + ",1:" + good, "1:" + good + ",",
 	} {
 		_, err := ParsePhoneKeys(bad)
-		require.ErrorIs(t, err, ErrPhoneKeys, bad)
+		require.ErrorIs(t, err, errPhoneKeys, bad)
 	}
 	_, err := NewPhones()
 	require.Error(t, err)

@@ -10,7 +10,7 @@ func (w WebhookSecrets) Seal(endpointID, secret string) string {
 	return w.Keys.sealText(secret, endpointData(endpointID))
 }
 
-// Open decrypts a stored secret. The error is ErrSealed.
+// Open decrypts a stored secret. The error is errSealed.
 func (w WebhookSecrets) Open(endpointID, kept string) (string, error) {
 	return w.Keys.openText(kept, endpointData(endpointID))
 }

@@ -18,10 +18,10 @@ func TestWebhookSecrets_AreBoundToTheirEndpoint(t *testing.T) {
 	require.Equal(t, "whsec_c2VjcmV0", must.Get(w.Open("e1", sealed))(t))
 	for _, kept := range []string{sealed + "A", "", "whsec_c2VjcmV0", keys.Seal("7", "+49301234", "")} {
 		_, err := w.Open("e1", kept)
-		require.ErrorIs(t, err, ErrSealed, kept)
+		require.ErrorIs(t, err, errSealed, kept)
 	}
 	_, err := w.Open("e2", sealed)
-	require.ErrorIs(t, err, ErrSealed)
+	require.ErrorIs(t, err, errSealed)
 	_, _, err = keys.Open("7", sealed)
-	require.ErrorIs(t, err, ErrSealed)
+	require.ErrorIs(t, err, errSealed)
 }

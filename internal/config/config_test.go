@@ -185,7 +185,7 @@ func TestLoad_RequiresSecrets(t *testing.T) {
 	_, _, err := Load(API, nil)
 	require.ErrorContains(t, err, "SECKILL_JWT_SECRET: is required without SECKILL_OIDC_ISSUER")
 	_, _, err = Load(Consumer, nil)
-	require.ErrorIs(t, err, ErrNoSecret)
+	require.ErrorIs(t, err, errNoSecret)
 	require.ErrorContains(t, err, "neither SECKILL_ORDER_SECRET nor SECKILL_JWT_SECRET is set")
 	_, _, err = Load(Consumer, []string{"SECKILL_ORDER_SECRET=0123456789abcdef0123456789abcdef"})
 	require.NoError(t, err)

@@ -46,8 +46,8 @@ func (s Secret) GoString() string { return hidden }
 // MarshalText hides the value from slog, JSON and other encodings.
 func (s Secret) MarshalText() ([]byte, error) { return []byte(hidden), nil }
 
-// ErrNoSecret reports that no secret exists from which an order secret could be derived.
-var ErrNoSecret = errors.New("neither SECKILL_ORDER_SECRET nor SECKILL_JWT_SECRET is set")
+// errNoSecret reports that no secret exists from which an order secret could be derived.
+var errNoSecret = errors.New("neither SECKILL_ORDER_SECRET nor SECKILL_JWT_SECRET is set")
 
 // Phones parses the keys of phone numbers. Load has validated them.
 func (a Auth) Phones() ([]auth.PhoneKey, error) { return auth.ParsePhoneKeys(string(a.PhoneKeys)) }
@@ -55,7 +55,7 @@ func (a Auth) Phones() ([]auth.PhoneKey, error) { return auth.ParsePhoneKeys(str
 // OrderKeys returns the secrets of paths and order numbers. The first signs: the configured one, or
 // one derived from the first JWT secret with HMAC, which does not disclose the JWT secret. Those
 // derived from the other JWT secrets verify, and so do the former order secrets. Its error is
-// ErrNoSecret.
+// errNoSecret.
 func (a Auth) OrderKeys() ([][]byte, error) {
 	var keys [][]byte
 	if a.OrderSecret != "" {
@@ -65,7 +65,7 @@ func (a Auth) OrderKeys() ([][]byte, error) {
 		keys = append(keys, ordersn.Derive(secret, "flashsale order secret"))
 	}
 	if len(keys) == 0 {
-		return nil, ErrNoSecret
+		return nil, errNoSecret
 	}
 	for one := range strings.SplitSeq(string(a.OldOrderSecrets), ",") {
 		trimmed := strings.TrimSpace(one)

@@ -15,7 +15,7 @@ func TestRedisPool_CountsConnectionsOfPipelines(t *testing.T) {
 	server := miniredis.RunT(t)
 	client := redis.NewClient(&redis.Options{Addr: server.Addr()})
 	t.Cleanup(func() { _ = client.Close() })
-	r := New("")
+	r := newRegistry("")
 	r.RedisPool(client.PoolStats)
 	require.NoError(t, client.Ping(t.Context()).Err())
 	_, err := client.Pipelined(t.Context(), func(p redis.Pipeliner) error {

@@ -34,8 +34,8 @@ type description struct {
 	help       string
 }
 
-// New makes a registry of its own; it touches nothing global. version is the program's.
-func New(version string) *Registry {
+// newRegistry makes a registry of its own; it touches nothing global. version is the program's.
+func newRegistry(version string) *Registry {
 	reg := prometheus.NewRegistry()
 	reg.MustRegister(collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))

@@ -12,7 +12,7 @@ type API struct {
 
 // NewAPI makes an API's metrics. Registry.Connections adds those of its connections.
 func NewAPI(version string) *API {
-	r := New(version)
+	r := newRegistry(version)
 	return &API{r, r.newRequests(), r.newLimiter(), r.newReservations(), r.newPublishing()}
 }
 
@@ -29,7 +29,7 @@ type Consumer struct {
 
 // NewConsumer makes a consumer's metrics. Registry.Connections adds those of its connections.
 func NewConsumer(version string) *Consumer {
-	r := New(version)
+	r := newRegistry(version)
 	return &Consumer{
 		r, r.newWrites(), r.newRepairs(), r.newLines(), r.newWebhooks(), r.newPublishing(),
 	}
@@ -50,7 +50,7 @@ type Standalone struct {
 
 // NewStandalone makes the metrics of standalone.
 func NewStandalone(version string) *Standalone {
-	r := New(version)
+	r := newRegistry(version)
 	return &Standalone{
 		r, r.newRequests(), r.newLimiter(), r.newReservations(), r.newWrites(), r.newRepairs(),
 		r.newLines(), r.newWebhooks(),
@@ -65,6 +65,6 @@ type LimitService struct {
 
 // NewLimitService makes ratelimitd's metrics. Registry.RedisPool adds those of its connections.
 func NewLimitService(version string) *LimitService {
-	r := New(version)
+	r := newRegistry(version)
 	return &LimitService{r, r.newLimiter()}
 }

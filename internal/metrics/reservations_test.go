@@ -12,7 +12,7 @@ import (
 // TestReservations_CountEveryVerdict checks that every verdict has a counter. Count panics without
 // one.
 func TestReservations_CountEveryVerdict(t *testing.T) {
-	d := New("test").newReservations()
+	d := newRegistry("test").newReservations()
 	for code := range reservation.NumVerdicts {
 		require.NotEmpty(t, verdictNames[code], "verdict %d", code)
 		d.Reserved(1, []reservation.Verdict{{Code: reservation.VerdictCode(code)}},

@@ -3,7 +3,7 @@ package ordersn
 import "encoding/binary"
 
 const (
-	numberBytes = 2 + PathLen/2 + 8 // 62^35 is a little more than 2^208
+	numberBytes = 2 + pathLen/2 + 8 // 62^35 is a little more than 2^208
 	// digits are in the order of their bytes, so that numbers sort as their texts do.
 	digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 	// groupLen digits are computed at a time: 62^5 fits into one limb.

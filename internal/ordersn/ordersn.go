@@ -38,14 +38,14 @@ import (
 const (
 	// Len is the length of every order number, in characters.
 	Len = 35
-	// PathLen is the length of every path, in hex digits.
-	PathLen = 32
+	// pathLen is the length of every path, in hex digits.
+	pathLen = 32
 	// PathTTL is how long a path permits a purchase.
 	PathTTL = time.Minute
 )
 
-// ErrForeign means that a string is no path or order number of this service for this buyer.
-var ErrForeign = errors.New("not a path or order number of this service")
+// errForeign means that a string is no path or order number of this service for this buyer.
+var errForeign = errors.New("not a path or order number of this service")
 
 const (
 	// From the left, a path's first 8 bytes have this many bits of seconds, milliseconds, counter
@@ -62,7 +62,7 @@ type Number struct {
 	Epoch int64
 
 	period uint16 // of 2^20 seconds, in which it was issued
-	path   [PathLen / 2]byte
+	path   [pathLen / 2]byte
 }
 
 // numberAt returns a number of a time, without goods and MAC.
@@ -170,13 +170,13 @@ func (k *Keys) Issue(goodsID int64, buyerID string, now time.Time) Number {
 	return n.signed(k.keys[0], buyerID)
 }
 
-// VerifyPath returns the number of a buyer's path to a goods, or ErrForeign. The number may have
+// VerifyPath returns the number of a buyer's path to a goods, or errForeign. The number may have
 // expired. now only chooses the period of the time of issue, and may be wrong by days.
 func (k *Keys) VerifyPath(
 	path string, goodsID int64, buyerID string, now time.Time,
 ) (Number, error) {
 	if !IsPath(path) {
-		return Number{}, ErrForeign
+		return Number{}, errForeign
 	}
 	n := Number{GoodsID: goodsID}
 	_, _ = hex.Decode(n.path[:], []byte(path)) // which IsPath has checked
@@ -188,19 +188,19 @@ func (k *Keys) VerifyPath(
 		}
 		n.period--
 	}
-	return Number{}, ErrForeign
+	return Number{}, errForeign
 }
 
 // IsPath reports whether a string is 32 lower-case hex digits.
 func IsPath(s string) bool {
-	return len(s) == PathLen && strings.Trim(s, "0123456789abcdef") == ""
+	return len(s) == pathLen && strings.Trim(s, "0123456789abcdef") == ""
 }
 
-// Verify returns the content of a buyer's order number, or ErrForeign.
+// Verify returns the content of a buyer's order number, or errForeign.
 func (k *Keys) Verify(sn string, buyerID string) (Number, error) {
 	n, err := k.Parse(sn)
 	if err == nil && n.Epoch == 0 && !k.verifies(n, buyerID) {
-		err = ErrForeign
+		err = errForeign
 	}
 	return n, err
 }
@@ -216,7 +216,7 @@ func (k *Keys) Parse(sn string) (Number, error) {
 			return n, nil
 		}
 	}
-	return Number{}, ErrForeign
+	return Number{}, errForeign
 }
 
 func (k *Keys) verifies(n Number, buyerID string) bool {

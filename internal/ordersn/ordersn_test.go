@@ -70,14 +70,14 @@ func TestVerify_RejectsForeign(t *testing.T) {
 		"line break": sn[:10] + "\n" + sn[11:], "an invented old one": strings.Repeat("0", 58),
 	} {
 		_, err := k.Verify(s, "7")
-		require.ErrorIs(t, err, ErrForeign, name)
+		require.ErrorIs(t, err, errForeign, name)
 	}
 	for name, s := range map[string]string{
 		"empty": "", "short": path[:31], "long": path + "0", "upper case": strings.ToUpper(path),
 		"no digit": path[:31] + "g", "another secret's": other.Path(),
 	} {
 		_, err := k.VerifyPath(s, 42, "7", now)
-		require.ErrorIs(t, err, ErrForeign, name)
+		require.ErrorIs(t, err, errForeign, name)
 	}
 	changed := func(s string, i int) string {
 		c := byte('0')
@@ -88,18 +88,18 @@ func TestVerify_RejectsForeign(t *testing.T) {
 	}
 	for i := range Len {
 		_, err := k.Verify(changed(sn, i), "7")
-		require.ErrorIs(t, err, ErrForeign, "digit %d changed", i)
+		require.ErrorIs(t, err, errForeign, "digit %d changed", i)
 	}
-	for i := range PathLen {
+	for i := range pathLen {
 		_, err := k.VerifyPath(changed(path, i), 42, "7", now)
-		require.ErrorIs(t, err, ErrForeign, "digit %d changed", i)
+		require.ErrorIs(t, err, errForeign, "digit %d changed", i)
 	}
 	_, err := k.Verify(sn, "8")
-	require.ErrorIs(t, err, ErrForeign, "another buyer's")
+	require.ErrorIs(t, err, errForeign, "another buyer's")
 	_, err = k.VerifyPath(path, 42, "8", now)
-	require.ErrorIs(t, err, ErrForeign, "another buyer's")
+	require.ErrorIs(t, err, errForeign, "another buyer's")
 	_, err = k.VerifyPath(path, 43, "7", now)
-	require.ErrorIs(t, err, ErrForeign, "another goods'")
+	require.ErrorIs(t, err, errForeign, "another goods'")
 }
 
 // TestVerifyPath_KnowsPathsForAYear checks the ends of the time for which a used path returns its
@@ -111,7 +111,7 @@ func TestVerifyPath_KnowsPathsForAYear(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, n, got)
 	_, err = k.VerifyPath(n.Path(), 42, "7", now.Add(400*day))
-	require.ErrorIs(t, err, ErrForeign)
+	require.ErrorIs(t, err, errForeign)
 }
 
 func TestKeys_FirstSignsAllVerify(t *testing.T) {
@@ -126,7 +126,7 @@ func TestKeys_FirstSignsAllVerify(t *testing.T) {
 		n = NewKeys([]byte("new")).Issue(42, "7", now)
 	}
 	_, err := before.Verify(n.String(), "7")
-	require.ErrorIs(t, err, ErrForeign)
+	require.ErrorIs(t, err, errForeign)
 }
 
 // legacyNumber makes a number as the releases before did.
@@ -149,11 +149,11 @@ func TestParse_ReadsNumbersOfEarlierReleases(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, uuid.UUID(raw[:16]), ID(sn))
 	_, err = NewKeys([]byte("new")).Verify(sn, "7")
-	require.ErrorIs(t, err, ErrForeign)
+	require.ErrorIs(t, err, errForeign)
 	_, err = NewKeys([]byte("old")).Verify(sn[:57]+"v", "7")
-	require.ErrorIs(t, err, ErrForeign)
+	require.ErrorIs(t, err, errForeign)
 	_, err = NewKeys([]byte("old")).Verify(sn[:57]+string(sn[57]+1), "7")
-	require.ErrorIs(t, err, ErrForeign, "two bits of the last digit are not used and must be zero")
+	require.ErrorIs(t, err, errForeign, "two bits of the last digit are not used and must be zero")
 }
 
 // TestVerify_KnowsNumbersOfOtherBuilds has a number and a path that an earlier build made. Orders

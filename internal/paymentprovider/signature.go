@@ -20,11 +20,11 @@ const (
 // MinSecret is the shortest secret in bytes: the size of an HMAC-SHA256.
 const MinSecret = 32
 
-// Tolerance is the largest distance between a callback's timestamp and this node's clock.
-const Tolerance = 5 * time.Minute
+// tolerance is the largest distance between a callback's timestamp and this node's clock.
+const tolerance = 5 * time.Minute
 
-// ErrShortSecret reports a secret of fewer than MinSecret bytes.
-var ErrShortSecret = errors.New("a payment secret must have at least 32 bytes")
+// errShortSecret reports a secret of fewer than MinSecret bytes.
+var errShortSecret = errors.New("a payment secret must have at least 32 bytes")
 
 // Signer verifies callbacks with the secret that the provider and the API share.
 type Signer struct {
@@ -32,10 +32,10 @@ type Signer struct {
 	now    func() time.Time
 }
 
-// NewSigner makes a signer. Its error is ErrShortSecret.
+// NewSigner makes a signer. Its error is errShortSecret.
 func NewSigner(secret []byte, now func() time.Time) (*Signer, error) {
 	if len(secret) < MinSecret {
-		return nil, ErrShortSecret
+		return nil, errShortSecret
 	}
 	return &Signer{secret: secret, now: now}, nil
 }
@@ -56,9 +56,9 @@ func (s *Signer) Verify(timestamp, signature string, body []byte) error {
 			SignatureHeader)
 	}
 	seconds, err := strconv.ParseInt(timestamp, 10, 64)
-	if err != nil || time.Unix(seconds, 0).Sub(s.now()).Abs() > Tolerance {
+	if err != nil || time.Unix(seconds, 0).Sub(s.now()).Abs() > tolerance {
 		return seckill.NewError(seckill.Unauthenticated,
-			"%s must be Unix seconds within %s of the server's clock", TimestampHeader, Tolerance)
+			"%s must be Unix seconds within %s of the server's clock", TimestampHeader, tolerance)
 	}
 	return nil
 }

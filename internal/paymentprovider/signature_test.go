@@ -67,8 +67,8 @@ func TestVerify_AcceptsOnlySignedCallbacks(t *testing.T) {
 		require.Equal(t, seckill.Unauthenticated, seckill.ReasonOf(err), name)
 	}
 	for offset, good := range map[time.Duration]bool{
-		Tolerance: true, -Tolerance: true, Tolerance + time.Second: false,
-		-Tolerance - time.Second: false,
+		tolerance: true, -tolerance: true, tolerance + time.Second: false,
+		-tolerance - time.Second: false,
 	} {
 		err := signerAt(t, now.Add(offset)).Verify(timestamp, signature, body)
 		require.Equal(t, good, err == nil, "%s later: %v", offset, err)
@@ -88,7 +88,7 @@ func mac(s *Signer, timestamp string, body []byte) string {
 
 func TestNewSigner_RefusesShortSecrets(t *testing.T) {
 	_, err := NewSigner(secret[:31], time.Now)
-	require.ErrorIs(t, err, ErrShortSecret)
+	require.ErrorIs(t, err, errShortSecret)
 }
 
 func TestTest_ChargesOnce(t *testing.T) {

@@ -83,19 +83,19 @@ func newBadRequest(p Problems) *Error {
 	return &Error{Reason: BadRequest, Problems: p, Message: p[0].Field + ": " + p[0].Message}
 }
 
-// Problem is one bad field of a request.
-type Problem struct {
+// problem is one bad field of a request.
+type problem struct {
 	Field   string `json:"field"`   // dotted path, the name of a header, "query" or "body"
 	Message string `json:"message"` // the rest of a sentence that begins with the field
 }
 
 // Problems are the bad fields of a request, in the order of their checks, each once.
-type Problems []Problem
+type Problems []problem
 
 // Add records a problem with a field that has none yet.
 func (p *Problems) Add(field, format string, args ...any) {
-	if !slices.ContainsFunc(*p, func(q Problem) bool { return q.Field == field }) {
-		*p = append(*p, Problem{field, fmt.Sprintf(format, args...)})
+	if !slices.ContainsFunc(*p, func(q problem) bool { return q.Field == field }) {
+		*p = append(*p, problem{field, fmt.Sprintf(format, args...)})
 	}
 }
 

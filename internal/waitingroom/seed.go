@@ -10,8 +10,8 @@ import (
 // Seed is the secret of a draw until the start of the sale, and public afterwards.
 type Seed [32]byte
 
-// ErrBadSeed means that a text is not 64 hex digits.
-var ErrBadSeed = errors.New("a seed has 64 hex digits")
+// errBadSeed means that a text is not 64 hex digits.
+var errBadSeed = errors.New("a seed has 64 hex digits")
 
 // NewSeed returns a random seed.
 func NewSeed() Seed {
@@ -20,14 +20,14 @@ func NewSeed() Seed {
 	return s
 }
 
-// ParseSeed reads what Hex wrote. The error is ErrBadSeed.
+// ParseSeed reads what Hex wrote. The error is errBadSeed.
 func ParseSeed(text string) (Seed, error) {
 	var s Seed
 	if len(text) != hex.EncodedLen(len(s)) {
-		return Seed{}, ErrBadSeed
+		return Seed{}, errBadSeed
 	}
 	if _, err := hex.Decode(s[:], []byte(text)); err != nil {
-		return Seed{}, ErrBadSeed
+		return Seed{}, errBadSeed
 	}
 	return s, nil
 }

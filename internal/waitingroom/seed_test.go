@@ -16,7 +16,7 @@ func TestSeed_HexIsParsed(t *testing.T) {
 	require.Equal(t, s, parsed)
 	for _, text := range []string{"", s.Hex()[1:], s.Hex() + "0", "g" + s.Hex()[1:]} {
 		_, err := ParseSeed(text)
-		require.ErrorIs(t, err, ErrBadSeed, "%q", text)
+		require.ErrorIs(t, err, errBadSeed, "%q", text)
 	}
 }
 

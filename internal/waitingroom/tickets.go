@@ -23,9 +23,9 @@ const (
 // ticket has one spelling.
 const ticketLen = 1 + (numberBytes+macBytes)/3*4
 
-// ErrBadTicket means that a ticket is malformed, is not signed by a secret of the key ring, or is
+// errBadTicket means that a ticket is malformed, is not signed by a secret of the key ring, or is
 // of another buyer or another goods.
-var ErrBadTicket = errors.New("bad ticket")
+var errBadTicket = errors.New("bad ticket")
 
 // Tickets signs and verifies tickets: signed texts with the number of one buyer in one waiting
 // room. A ticket restores its number after Redis lost it. Tickets is safe for concurrent use.
@@ -47,15 +47,15 @@ func (t *Tickets) Sign(goodsID int64, buyerID string, number int64) string {
 	return string(ticketVersion) + base64.RawURLEncoding.EncodeToString(raw)
 }
 
-// Number returns the number of a ticket that Sign made for this goods and buyer, else ErrBadTicket.
+// Number returns the number of a ticket that Sign made for this goods and buyer, else errBadTicket.
 func (t *Tickets) Number(ticket string, goodsID int64, buyerID string) (int64, error) {
 	if len(ticket) != ticketLen || ticket[0] != ticketVersion {
-		return 0, ErrBadTicket
+		return 0, errBadTicket
 	}
 	raw, err := base64.RawURLEncoding.DecodeString(ticket[1:])
 	// The decoder skips line breaks, so a text of the right length may be too short.
 	if err != nil || len(raw) != numberBytes+macBytes {
-		return 0, ErrBadTicket
+		return 0, errBadTicket
 	}
 	number := int64(binary.BigEndian.Uint64(raw))
 	for _, secret := range t.secrets {
@@ -63,7 +63,7 @@ func (t *Tickets) Number(ticket string, goodsID int64, buyerID string) (int64, e
 			return number, nil
 		}
 	}
-	return 0, ErrBadTicket
+	return 0, errBadTicket
 }
 
 func ticketMAC(secret []byte, goodsID int64, buyerID string, number int64) []byte {

@@ -36,25 +36,25 @@ func TestTickets_RefuseOthersAndForgeries(t *testing.T) {
 	tickets := NewTickets([]byte(firstSecret))
 	ticket := tickets.Sign(goods, buyer, 1)
 	_, err := tickets.Number(ticket, goods+1, buyer)
-	require.ErrorIs(t, err, ErrBadTicket)
+	require.ErrorIs(t, err, errBadTicket)
 	_, err = tickets.Number(ticket, goods, buyer+"1")
-	require.ErrorIs(t, err, ErrBadTicket)
+	require.ErrorIs(t, err, errBadTicket)
 	_, err = tickets.Number(ticket, 42, "7")
-	require.ErrorIs(t, err, ErrBadTicket, "goods and buyer are not interchangeable")
+	require.ErrorIs(t, err, errBadTicket, "goods and buyer are not interchangeable")
 	for i := range ticket {
 		other := byte('A')
 		if ticket[i] == other {
 			other = 'B'
 		}
 		_, err := tickets.Number(ticket[:i]+string(other)+ticket[i+1:], goods, buyer)
-		require.ErrorIs(t, err, ErrBadTicket, "character %d", i)
+		require.ErrorIs(t, err, errBadTicket, "character %d", i)
 	}
 	for _, text := range []string{
 		"", "1", ticket[1:], ticket + "A", "2" + ticket[1:], ticket[:len(ticket)-1] + "=",
 		ticket[:len(ticket)-1] + "\n", "1" + strings.Repeat("\n", ticketLen-1),
 	} {
 		_, err := tickets.Number(text, goods, buyer)
-		require.ErrorIs(t, err, ErrBadTicket, "%q", text)
+		require.ErrorIs(t, err, errBadTicket, "%q", text)
 	}
 }
 
@@ -66,7 +66,7 @@ func TestTickets_KeyRing(t *testing.T) {
 	require.Equal(t, int64(9), number)
 	require.NotEqual(t, ticket, NewTickets(second, first).Sign(goods, buyer, 9), "the first signs")
 	_, err = NewTickets(second).Number(ticket, goods, buyer)
-	require.ErrorIs(t, err, ErrBadTicket)
+	require.ErrorIs(t, err, errBadTicket)
 	require.Panics(t, func() { NewTickets() })
 }
 

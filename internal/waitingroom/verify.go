@@ -26,7 +26,7 @@ type Mismatch struct {
 	Drawn int64 `json:"drawn"` // the position that the draw assigned to the number
 }
 
-// Draw returns the draw that was published. The error is ErrBadSeed or ErrCommitment.
+// Draw returns the draw that was published. The error is errBadSeed or ErrCommitment.
 func (p Published) Draw() (*Draw, error) {
 	seed, err := ParseSeed(p.Seed)
 	if err != nil {
@@ -39,7 +39,7 @@ func (p Published) Draw() (*Draw, error) {
 }
 
 // Verify recomputes places from public data alone. It returns those that differ from the draw, in
-// the order of places. The error is ErrBadSeed or ErrCommitment.
+// the order of places. The error is errBadSeed or ErrCommitment.
 func Verify(p Published, places []Place) ([]Mismatch, error) {
 	d, err := p.Draw()
 	if err != nil {

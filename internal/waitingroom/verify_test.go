@@ -49,7 +49,7 @@ func TestVerify_RefusesASeedThatWasNotCommitted(t *testing.T) {
 	require.ErrorIs(t, err, ErrCommitment)
 	p.Seed = ""
 	_, err = Verify(p, places)
-	require.ErrorIs(t, err, ErrBadSeed)
+	require.ErrorIs(t, err, errBadSeed)
 }
 
 func TestVerify_FindsNumbersThatDoNotExist(t *testing.T) {

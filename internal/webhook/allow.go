@@ -60,9 +60,9 @@ func (a Allow) CheckURL(raw string) error {
 	u, err := url.Parse(raw)
 	refuse := func(problem string) error { return seckill.NewFieldError("url", "%s", problem) }
 	switch {
-	case err != nil || u.Hostname() == "" || len(raw) > MaxURL || !isPrintable(raw):
+	case err != nil || u.Hostname() == "" || len(raw) > maxURL || !isPrintable(raw):
 		return refuse(fmt.Sprintf(
-			"must be a URL such as https://shop.example/events, of at most %d bytes", MaxURL))
+			"must be a URL such as https://shop.example/events, of at most %d bytes", maxURL))
 	case u.User != nil || u.Fragment != "" || strings.Contains(raw, "#"):
 		return refuse("must have no user and no fragment")
 	case u.Scheme != "https" && (u.Scheme != "http" || !a.names(u.Hostname())):

@@ -60,7 +60,7 @@ func TestAllow_CheckURL(t *testing.T) {
 		"https://a b/", "https://shop.example/\n", "https://sh\u00f6p.example/", "javascript:1",
 		"https://shop.example:0/", "https://shop.example:65536/", "https://shop.example:00/",
 		"ftp://hooks.example/",
-		"https://shop.example/" + string(make([]byte, MaxURL)),
+		"https://shop.example/" + string(make([]byte, maxURL)),
 	} {
 		err := a.CheckURL(bad)
 		require.Equal(t, seckill.BadRequest, seckill.ReasonOf(err), bad)

@@ -10,7 +10,7 @@ import (
 
 // Bounds of an endpoint's fields, and the values of absent ones.
 const (
-	MaxURL              = 2000 // bytes
+	maxURL              = 2000 // bytes
 	MaxBatch            = 500  // events in one request
 	defaultBatch        = 100
 	MaxPerSecond        = 100 // requests

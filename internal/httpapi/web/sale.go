@@ -135,8 +135,8 @@ type SaleGroups struct {
 	Now, Soon, Over []Sale
 }
 
-// GroupSales divides sales into those on sale, upcoming (the next first) and ended.
-func GroupSales(sales []Sale) SaleGroups {
+// groupSales divides sales into those on sale, upcoming (the next first) and ended.
+func groupSales(sales []Sale) SaleGroups {
 	var s SaleGroups
 	for _, sale := range sales {
 		switch sale.Phase {

@@ -38,13 +38,13 @@ func NewShop(sales []Sale, f Filter, number, size int) Shop {
 			found = append(found, s)
 		}
 	}
-	groups := GroupSales(found)
+	groups := groupSales(found)
 	ordered := slices.Concat(groups.Now, groups.Soon, groups.Over)
 	pages := max(1, (len(ordered)+size-1)/size)
 	number = min(max(1, number), pages)
 	from := (number - 1) * size
 	return Shop{
-		SaleGroups: GroupSales(ordered[from:min(from+size, len(ordered))]), Filter: f,
+		SaleGroups: groupSales(ordered[from:min(from+size, len(ordered))]), Filter: f,
 		Number: number, Pages: pages, Narrow: f != Filter{} || pages > 1,
 	}
 }

@@ -33,7 +33,7 @@ func TestMoneyFormat_FollowsTheCurrency(t *testing.T) {
 
 func TestGroupSales_OrdersEachGroup(t *testing.T) {
 	at := time.Date(2026, 11, 11, 12, 0, 0, 0, time.UTC)
-	s := GroupSales([]Sale{
+	s := groupSales([]Sale{
 		Sale{Title: "late", Phase: "upcoming"}.WithTimes(at.Add(time.Hour), at),
 		Sale{Title: "gone", Phase: "sold_out"}.WithTimes(at, at),
 		Sale{Title: "over", Phase: "ended"}.WithTimes(at, at),

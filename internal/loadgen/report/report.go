@@ -7,9 +7,9 @@ import (
 	"flashsale.dev/seckill/internal/loadgen/verdict"
 )
 
-// Schema is the version of the JSON. It grows when a field disappears or changes its meaning; new
+// schema is the version of the JSON. It grows when a field disappears or changes its meaning; new
 // fields may appear at any time.
-const Schema = 2
+const schema = 2
 
 // MaxLag is the lag in milliseconds at p99 above which the figures are unreliable.
 const MaxLag = 50
@@ -52,7 +52,7 @@ func New(s Settings, r loadgen.Result, v verdict.Verdict, cutShort bool) Report 
 	}
 	lag := r.Of(loadgen.SpanLag)
 	return Report{
-		Result: r, Schema: Schema, Seconds: r.Took.Seconds(), Settings: s, Verdict: v,
+		Result: r, Schema: schema, Seconds: r.Took.Seconds(), Settings: s, Verdict: v,
 		CutShort:  cutShort,
 		Generator: Generator{Calls: r.Calls(), LagP99: lag.P99, LagMax: lag.Max},
 	}

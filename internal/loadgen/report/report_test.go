@@ -106,7 +106,7 @@ func TestJSON_KeepsItsSchema(t *testing.T) {
 	for _, path := range slices.Sorted(maps.Keys(fields)) {
 		lines = append(lines, path+" "+fields[path])
 	}
-	got, name := strings.Join(lines, "\n")+"\n", fmt.Sprintf("testdata/schema-%d.txt", Schema)
+	got, name := strings.Join(lines, "\n")+"\n", fmt.Sprintf("testdata/schema-%d.txt", schema)
 	if *update {
 		require.NoError(t, os.WriteFile(name, []byte(got), 0o600))
 	}

@@ -16,10 +16,10 @@ import (
 )
 
 const (
-	// MaxLen bounds the text of a code with its separators, in bytes.
-	MaxLen = 64
-	// MaxCount is how many codes one call signs at most.
-	MaxCount = 100_000
+	// maxLen bounds the text of a code with its separators, in bytes.
+	maxLen = 64
+	// maxCount is how many codes one call signs at most.
+	maxCount = 100_000
 
 	digits, group       = 20, 5
 	macBytes            = 6
@@ -27,11 +27,11 @@ const (
 	codeBytes           = 13 // 104 bits, of which the last four are 0
 )
 
-// ErrWrong means that a text is no code for this goods and kind.
-var ErrWrong = errors.New("wrong access code")
+// errWrong means that a text is no code for this goods and kind.
+var errWrong = errors.New("wrong access code")
 
-// ErrExpired means that a code was right and has ended.
-var ErrExpired = errors.New("expired access code")
+// errExpired means that a code was right and has ended.
+var errExpired = errors.New("expired access code")
 
 // Number is the content of a code without its MAC: its end and serial number. It is > 0, and names
 // the code within its goods.
@@ -59,7 +59,7 @@ func NewKeys(secrets ...[]byte) *Keys {
 	return k
 }
 
-// Sign returns count codes (1 to MaxCount) of a goods, and the time at which they end. That is
+// Sign returns count codes (1 to maxCount) of a goods, and the time at which they end. That is
 // expires, rounded up to a whole hour, and zero if expires is. Its errors are BadRequests.
 //
 // The serial numbers of a call follow one another from a random one on. Two calls with 10,000 codes
@@ -75,13 +75,13 @@ func (k *Keys) Sign(
 	var p seckill.Problems
 	p.Check(goodsID < 1, "goodsId", "must be a whole number from 1 on")
 	p.Check(!kind.Required(), "kind", "must be shared or single")
-	p.Check(count < 1 || count > MaxCount, "count", "must be 1 to %d", MaxCount)
+	p.Check(count < 1 || count > maxCount, "count", "must be 1 to %d", maxCount)
 	p.Check(!expires.IsZero() && (hours < 1 || hours >= 1<<endBits), "expires",
 		"must be a time of the years 1970 to 2088")
 	if err := p.Err(); err != nil {
 		return nil, time.Time{}, err
 	}
-	first := 1 + rand.Int64N(1<<serialBits-1-MaxCount) // 0 would name no code
+	first := 1 + rand.Int64N(1<<serialBits-1-maxCount) // 0 would name no code
 	for i := range count {
 		n := Number(hours<<serialBits | (first + int64(i)))
 		codes = append(codes, format(macOf(k.keys[0], goodsID, kind, n), n))
@@ -89,16 +89,16 @@ func (k *Keys) Sign(
 	return codes, Number(hours << serialBits).end(), nil
 }
 
-// Verify returns the number of a code for a goods and kind. Its errors are ErrWrong and ErrExpired.
+// Verify returns the number of a code for a goods and kind. Its errors are errWrong and errExpired.
 func (k *Keys) Verify(
 	text string, goodsID int64, kind seckill.AccessCode, now time.Time,
 ) (Number, error) {
 	mac, n, ok := parse(text)
 	if !ok || !k.verifies(mac, goodsID, kind, n) {
-		return 0, ErrWrong
+		return 0, errWrong
 	}
 	if end := n.end(); !end.IsZero() && !now.Before(end) {
-		return 0, ErrExpired
+		return 0, errExpired
 	}
 	return n, nil
 }
@@ -138,7 +138,7 @@ func format(mac []byte, n Number) string {
 
 // parse decodes the text of a code. Case, spaces and hyphens mean nothing.
 func parse(text string) (mac []byte, n Number, ok bool) {
-	if len(text) > MaxLen {
+	if len(text) > maxLen {
 		return nil, 0, false
 	}
 	text = misread.Replace(strings.ToUpper(text))

@@ -45,7 +45,7 @@ func TestVerify_RefusesEveryOtherDigit(t *testing.T) {
 		for _, digit := range "0123456789ABCDEFGHJKMNPQRSTVWXYZUÜ#" {
 			if changed := code[:i] + string(digit) + code[i+1:]; changed != code {
 				_, err := keys.Verify(changed, goods, seckill.SharedCodes, noon.Add(-time.Hour))
-				require.ErrorIs(t, err, ErrWrong, changed)
+				require.ErrorIs(t, err, errWrong, changed)
 			}
 		}
 	}
@@ -60,7 +60,7 @@ func TestVerify_BindsGoodsKindAndSecret(t *testing.T) {
 		"secret": func() (Number, error) { return other.Verify(code, goods, seckill.SingleCodes, noon) },
 	} {
 		_, err := verify()
-		require.ErrorIs(t, err, ErrWrong, name)
+		require.ErrorIs(t, err, errWrong, name)
 	}
 }
 
@@ -73,7 +73,7 @@ func TestVerify_AcceptsCodesOfFormerSecrets(t *testing.T) {
 	require.Equal(t, before,
 		must.Get(NewKeys(next, former).Verify(code, goods, seckill.SingleCodes, noon))(t))
 	_, err := NewKeys(next).Verify(code, goods, seckill.SingleCodes, noon)
-	require.ErrorIs(t, err, ErrWrong)
+	require.ErrorIs(t, err, errWrong)
 }
 
 // TestSign_EndsAtTheNextWholeHour checks the last moment of a code.
@@ -90,7 +90,7 @@ func TestSign_EndsAtTheNextWholeHour(t *testing.T) {
 		require.Equal(t, end, got)
 		must.Get(keys.Verify(codes[0], goods, seckill.SharedCodes, end.Add(-1)))(t)
 		_, err = keys.Verify(codes[0], goods, seckill.SharedCodes, end)
-		require.ErrorIs(t, err, ErrExpired)
+		require.ErrorIs(t, err, errExpired)
 	}
 	_, end, err := keys.Sign(goods, seckill.SharedCodes, time.Time{}, 1)
 	require.NoError(t, err)
@@ -105,7 +105,7 @@ func TestSign_MakesDifferentCodes(t *testing.T) {
 			seen[code] = true
 		}
 	}
-	sign(t, keys, seckill.SingleCodes, noon, MaxCount)
+	sign(t, keys, seckill.SingleCodes, noon, maxCount)
 }
 
 func TestSign_RefusesWhatNoCodeCanHave(t *testing.T) {
@@ -122,7 +122,7 @@ func TestSign_RefusesWhatNoCodeCanHave(t *testing.T) {
 		require.Equal(t, seckill.BadRequest, seckill.ReasonOf(err), name)
 		require.ErrorContains(t, err, name)
 	}
-	_, _, err := keys.Sign(goods, seckill.SingleCodes, noon, MaxCount+1)
+	_, _, err := keys.Sign(goods, seckill.SingleCodes, noon, maxCount+1)
 	require.ErrorContains(t, err, "count")
 	_, _, err = keys.Sign(goods, seckill.SingleCodes, time.Unix(-1, 0), 1)
 	require.ErrorContains(t, err, "expires")
@@ -137,14 +137,14 @@ func FuzzParse(f *testing.F) {
 	codes, _, _ := keys.Sign(goods, seckill.SingleCodes, time.Time{}, 1)
 	for _, seed := range []string{
 		codes[0], "", "-", "00000-00000-00000-00000", "ZZZZZ-ZZZZZ-ZZZZZ-ZZZZZ", "ooooo iiiii lllll 0",
-		strings.Repeat("-", MaxLen+1), "\xff", "ıııııııııııııııııııı", "00000000000000000001\n",
+		strings.Repeat("-", maxLen+1), "\xff", "ıııııııııııııııııııı", "00000000000000000001\n",
 	} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		mac, n, ok := parse(text)
 		_, err := keys.Verify(text, goods, seckill.SharedCodes, noon)
-		require.ErrorIs(t, err, ErrWrong) // the seed's code is of the other kind
+		require.ErrorIs(t, err, errWrong) // the seed's code is of the other kind
 		if !ok {
 			return
 		}

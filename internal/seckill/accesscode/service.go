@@ -57,7 +57,7 @@ func (s *Service) Verify(v seckill.View, text string) (Number, error) {
 	}
 	n, err := s.keys.Verify(text, v.GoodsID, v.AccessCode, v.Now)
 	switch {
-	case errors.Is(err, ErrExpired):
+	case errors.Is(err, errExpired):
 		return 0, seckill.NewError(seckill.CodeInvalid, "this access code has expired")
 	case err != nil:
 		return 0, seckill.NewError(seckill.CodeInvalid, "this is no access code of this sale")
