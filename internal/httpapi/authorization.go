@@ -56,7 +56,7 @@ func (a *api) keyActor(
 	key, err := a.KeyVerifier.Verify(ctx, token)
 	switch {
 	case seckill.ReasonOf(err) == seckill.Unauthenticated:
-		return by, nil, cmp.Or(a.Limiter.LimitFailedKey(ctx), err)
+		return by, nil, cmp.Or(a.Limiter.limitFailedKey(ctx), err)
 	case err != nil:
 		return by, nil, err
 	case scope == "":

@@ -2,6 +2,8 @@ package httpapi
 
 import (
 	"encoding/csv"
+	"fmt"
+	"math"
 	"net/http"
 	"regexp"
 	"strconv"
@@ -96,7 +98,7 @@ func (a *api) exportRow(sale seckill.Sale, code string, o order.Order) []string 
 		cellText(integer(o.GoodsID)), cellText(o.BuyerID), integer(o.Quantity), integer(o.Amount),
 		cellText(o.Name), cellText(phone),
 		formatTime(o.CreatedAt), formatTime(o.PayBy), formatTime(o.PaidAt), formatTime(o.ClosedAt),
-		cellText(sale.Title), code, seckill.DecimalAmount(o.Amount, code), formatTime(o.ShippedAt),
+		cellText(sale.Title), code, decimalAmount(o.Amount, code), formatTime(o.ShippedAt),
 	}
 	for _, text := range []string{
 		o.Carrier, o.TrackingNumber, to.Name, to.Phone, to.Email, to.Line1, to.Line2, to.City,
@@ -129,4 +131,15 @@ func formatTime(t time.Time) string {
 		return ""
 	}
 	return event.FormatTime(t)
+}
+
+// decimalAmount writes an amount of the smallest unit in units of its currency: 199900 of EUR is
+// 1999.00.
+func decimalAmount(amount int64, code string) string {
+	digits := seckill.CurrencyDigits(code)
+	if digits == 0 {
+		return strconv.FormatInt(amount, 10)
+	}
+	unit := int64(math.Pow10(digits))
+	return fmt.Sprintf("%d.%0*d", amount/unit, digits, amount%unit)
 }

@@ -33,7 +33,7 @@ func (a *api) issuePath(ctx context.Context, r *request) (response, error) {
 		return response{}, err
 	}
 	admitted := time.Now()
-	if err := a.Limiter.LimitPath(ctx, v, r.actor); err != nil {
+	if err := a.Limiter.limitPath(ctx, v, r.actor); err != nil {
 		return response{}, err
 	}
 	if v.Admission == seckill.ByWaitingRoom {
@@ -111,7 +111,7 @@ func (a *api) soldOut(r *request) error {
 		Quantity: r.IntOr("decrStock", 1, 1, seckill.MaxPerBuyerLimit),
 	}
 	ctx := r.gin.Request.Context()
-	if r.Err() != nil || r.denied != nil || a.Limiter.LimitsRoute(ctx) {
+	if r.Err() != nil || r.denied != nil || a.Limiter.limitsRoute(ctx) {
 		return nil
 	}
 	return a.Purchases.CheckSoldOut(context.WithoutCancel(ctx), p)

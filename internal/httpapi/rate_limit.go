@@ -34,10 +34,10 @@ type RuleLimiter struct {
 	Gate *gate.Gate
 }
 
-// LimitPath applies the rules of /randomPath, with the sale's own rate. It takes the permit of the
+// limitPath applies the rules of /randomPath, with the sale's own rate. It takes the permit of the
 // sale's bucket last: a caller whom another rule refuses then takes nothing from the bucket, which
 // all buyers share.
-func (l *RuleLimiter) LimitPath(ctx context.Context, v seckill.View, by seckill.Actor) error {
+func (l *RuleLimiter) limitPath(ctx context.Context, v seckill.View, by seckill.Actor) error {
 	c, own := requestContextOf(ctx).gin, LimitOfRate(v.Rate)
 	checks := l.checks(c.Request.Method, pathRoute)
 	isPath := func(check gate.Check) bool { return check.Rule == PathRule }
@@ -50,8 +50,8 @@ func (l *RuleLimiter) LimitPath(ctx context.Context, v seckill.View, by seckill.
 	return l.acquire(ctx, attributes(c, pathRoute, v.GoodsID, by), checks)
 }
 
-// LimitRoute applies the rules of the request's route.
-func (l *RuleLimiter) LimitRoute(ctx context.Context, goodsID int64, by seckill.Actor) error {
+// limitRoute applies the rules of the request's route.
+func (l *RuleLimiter) limitRoute(ctx context.Context, goodsID int64, by seckill.Actor) error {
 	c := requestContextOf(ctx).gin
 	checks := l.checks(c.Request.Method, c.FullPath())
 	if len(checks) == 0 {
@@ -60,19 +60,19 @@ func (l *RuleLimiter) LimitRoute(ctx context.Context, goodsID int64, by seckill.
 	return l.acquire(ctx, attributes(c, c.FullPath(), goodsID, by), checks)
 }
 
-// LimitFailedKey applies the rule of API keys that are not valid. Rules may be replaced, but the
+// limitFailedKey applies the rule of API keys that are not valid. Rules may be replaced, but the
 // default ones always exist.
-func (l *RuleLimiter) LimitFailedKey(ctx context.Context) error {
+func (l *RuleLimiter) limitFailedKey(ctx context.Context) error {
 	c := requestContextOf(ctx).gin
 	attrs := attributes(c, c.FullPath(), 0, seckill.Actor{})
 	return l.acquire(ctx, attrs, []gate.Check{{Rule: failedKeyRule}})
 }
 
-// LimitsRoute reports whether a rule limits the request's route.
-func (l *RuleLimiter) LimitsRoute(ctx context.Context) bool { return len(l.rulesOf(ctx)) > 0 }
+// limitsRoute reports whether a rule limits the request's route.
+func (l *RuleLimiter) limitsRoute(ctx context.Context) bool { return len(l.rulesOf(ctx)) > 0 }
 
-// CountsByGoods reports whether a rule of the request's route counts by goods.
-func (l *RuleLimiter) CountsByGoods(ctx context.Context) bool {
+// countsByGoods reports whether a rule of the request's route counts by goods.
+func (l *RuleLimiter) countsByGoods(ctx context.Context) bool {
 	return slices.ContainsFunc(l.rulesOf(ctx), func(rule *rules.Compiled) bool {
 		return slices.Contains(rule.By, "goods")
 	})
@@ -200,11 +200,11 @@ func (a *api) limitRoute(ctx context.Context, rt route, r *request) error {
 		return nil
 	}
 	goodsID := int64(0)
-	if r.Has("goodsId") && a.Limiter.CountsByGoods(ctx) {
+	if r.Has("goodsId") && a.Limiter.countsByGoods(ctx) {
 		id, ok := params.Decimal(r.Raw("goodsId"))
 		if ok && id > 0 && a.requireExposed(ctx, id) == nil {
 			goodsID = id
 		}
 	}
-	return a.Limiter.LimitRoute(ctx, goodsID, r.actor)
+	return a.Limiter.limitRoute(ctx, goodsID, r.actor)
 }

@@ -72,7 +72,7 @@ func (a *api) signInCookie(r *http.Request) *http.Cookie {
 // that this browser began the sign-in. After a failure it shows a page from which the user may try
 // again. A redirect to the issuer would loop while the issuer refuses.
 func (a *api) finishSignIn(ctx context.Context, r *request) (response, error) {
-	if err := a.Limiter.LimitRoute(ctx, 0, seckill.Actor{}); err != nil {
+	if err := a.Limiter.limitRoute(ctx, 0, seckill.Actor{}); err != nil {
 		return response{}, err // each code costs a call of the issuer
 	}
 	c, deletion := r.gin, a.signInCookie(r.gin.Request)

@@ -2,12 +2,9 @@ package seckill
 
 import (
 	"encoding/json"
-	"fmt"
-	"math"
 	"net/url"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -84,17 +81,6 @@ func CurrencyDigits(code string) int {
 	}
 	digits, _ := currency.Standard.Rounding(unit)
 	return digits
-}
-
-// DecimalAmount writes an amount of the smallest unit in units of its currency: 199900 of EUR is
-// 1999.00.
-func DecimalAmount(amount int64, code string) string {
-	digits := CurrencyDigits(code)
-	if digits == 0 {
-		return strconv.FormatInt(amount, 10)
-	}
-	unit := int64(math.Pow10(digits))
-	return fmt.Sprintf("%d.%0*d", amount/unit, digits, amount%unit)
 }
 
 func validatePairs(pairs map[string]string, p *Problems) {
