@@ -82,7 +82,8 @@ func TestAlerts_EachHasRunbookAndTest(t *testing.T) {
 	}
 }
 
-// impatientRules writes the rules with delays and thresholds that are short enough for a test.
+// impatientRules writes a copy of the rules whose delays, windows and thresholds are short enough
+// for a test, and returns its path.
 func impatientRules(t *testing.T) string {
 	text := must.Get(os.ReadFile(rulesFile))(t)
 	quick := strings.NewReplacer("for: 30s", "for: 1s", "for: 15s", "for: 1s", "for: 1m", "for: 1s",

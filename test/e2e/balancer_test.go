@@ -20,19 +20,19 @@ type balancer struct {
 	traffic
 }
 
-// traffic counts the requests and answers of a balancer.
+// traffic counts the requests to a balancer and their answers.
 type traffic struct {
-	began   time.Time   // the first request
-	paths   []time.Time // when each random path was answered
-	asked   int
-	reasons map[int]int // answers by status
-	broken  int         // no answer: the connection was refused, or broke
-	unsaid  int         // 503 without Retry-After
-	limited int         // 429 of /randomPath
+	began        time.Time   // the first request
+	paths        []time.Time // when each random path was answered
+	requests     int
+	statuses     map[int]int // answers by status
+	broken       int         // no answer: the connection was refused, or broke
+	noRetryAfter int         // 503 without Retry-After
+	limited      int         // 429 of /randomPath
 }
 
 func newBalancer(through http.RoundTripper, nodes ...string) *balancer {
-	return &balancer{through: through, nodes: nodes, traffic: traffic{reasons: map[int]int{}}}
+	return &balancer{through: through, nodes: nodes, traffic: traffic{statuses: map[int]int{}}}
 }
 
 // add lets a node take requests from now on.
@@ -52,13 +52,14 @@ func (b *balancer) remove(node string) {
 // RoundTrip sends a request to the next node.
 func (b *balancer) RoundTrip(req *http.Request) (*http.Response, error) {
 	req = req.Clone(req.Context())
-	req.URL.Host = b.turn()
+	req.URL.Host = b.nextNode()
 	resp, err := b.through.RoundTrip(req)
 	b.note(req, resp, err)
 	return resp, err
 }
 
-func (b *balancer) turn() string {
+// nextNode returns the address of the node whose turn it is.
+func (b *balancer) nextNode() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.began.IsZero() {
@@ -71,12 +72,12 @@ func (b *balancer) turn() string {
 func (b *balancer) note(req *http.Request, resp *http.Response, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.asked++
+	b.requests++
 	if err != nil {
 		b.broken++
 		return
 	}
-	b.reasons[resp.StatusCode]++
+	b.statuses[resp.StatusCode]++
 	path := strings.HasPrefix(req.URL.Path, "/randomPath")
 	switch {
 	case path && resp.StatusCode == http.StatusOK:
@@ -85,7 +86,7 @@ func (b *balancer) note(req *http.Request, resp *http.Response, err error) {
 		b.limited++
 	case resp.StatusCode == http.StatusServiceUnavailable:
 		if seconds, err := strconv.Atoi(resp.Header.Get("Retry-After")); err != nil || seconds < 1 {
-			b.unsaid++
+			b.noRetryAfter++
 		}
 	}
 }
@@ -94,18 +95,18 @@ func (b *balancer) note(req *http.Request, resp *http.Response, err error) {
 func (b *balancer) seen() traffic {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	k := b.traffic
-	k.paths = slices.Clone(b.paths)
-	return k
+	now := b.traffic
+	now.paths = slices.Clone(b.paths)
+	return now
 }
 
-// most returns the largest excess of answered paths over the permits of a rate, since the first
+// beyondRate returns the largest excess of answered paths over rate × time, since the first
 // request. A path's answer comes after its permit. The burst and the leases are therefore an upper
 // bound, however slow the machine is.
-func (k traffic) most(rate float64) float64 {
-	most := 0.0
+func (k traffic) beyondRate(rate float64) float64 {
+	excess := 0.0
 	for i, at := range k.paths {
-		most = max(most, float64(i+1)-rate*at.Sub(k.began).Seconds())
+		excess = max(excess, float64(i+1)-rate*at.Sub(k.began).Seconds())
 	}
-	return most
+	return excess
 }

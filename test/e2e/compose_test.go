@@ -16,5 +16,5 @@ import (
 func TestDashboards_HaveDataInARunningInstallation(t *testing.T) {
 	base := os.Getenv("SECKILL_TEST_PROMETHEUS")
 	require.NotEmpty(t, base, "set SECKILL_TEST_PROMETHEUS to the URL of a Prometheus")
-	everyQuery(t, &installation.Prometheus{Base: base})
+	requireDataForEveryQuery(t, &installation.Prometheus{Base: base})
 }

@@ -41,9 +41,9 @@ func dashboards(t *testing.T) []dashboard {
 	return all
 }
 
-// everyQuery sends each query of the dashboards to Prometheus, with a window that covers a short
-// rush.
-func everyQuery(t *testing.T, p *installation.Prometheus) {
+// requireDataForEveryQuery sends each query of the dashboards to Prometheus, with a window of 5
+// minutes, which covers a short rush. Each must return a series.
+func requireDataForEveryQuery(t *testing.T, p *installation.Prometheus) {
 	for _, d := range dashboards(t) {
 		for _, panel := range d.Panels {
 			for _, target := range panel.Targets {

@@ -35,16 +35,16 @@ func drillsOf() []string {
 
 func drills() []drill {
 	return []drill{
-		{[]string{"SeckillOversold"}, shrink},
-		{[]string{"SeckillLedgerUnbalanced"}, loseAUnit},
-		{[]string{"SeckillBacklogOld", "SeckillMySQLFails"}, holdTheGoods},
-		{[]string{"SeckillDeadLetters"}, sendGarbage},
-		{[]string{"SeckillWebhooksDead"}, killADelivery},
-		{[]string{"SeckillRefundsStopped"}, stopARefund},
+		{[]string{"SeckillOversold"}, lowerTotal},
+		{[]string{"SeckillLedgerUnbalanced"}, raiseTotal},
+		{[]string{"SeckillBacklogOld", "SeckillMySQLFails"}, lockGoodsRow},
+		{[]string{"SeckillDeadLetters"}, publishUndecodable},
+		{[]string{"SeckillWebhooksDead"}, storeDeadDelivery},
+		{[]string{"SeckillRefundsStopped"}, storeStoppedRefund},
 		{[]string{"SeckillRedisMemory"}, fillRedis},
 		{[]string{"SeckillErrorRatio"}, killRedis},
 		{[]string{"SeckillBrokerDown", "SeckillGateClosed"}, loseRedisWithoutRabbit},
-		{[]string{"SeckillLineStalled"}, stopTheLine},
+		{[]string{"SeckillLineStalled"}, breakAdmitScript},
 		{[]string{"SeckillBlind", "SeckillProgramDown"}, pauseConsumer},
 		{[]string{"SeckillNoAPI"}, pauseAPI},
 	}
@@ -59,9 +59,9 @@ func TestAlerts_FireInDrillAndClear(t *testing.T) {
 		t.Run(strings.Join(d.alerts, "+"), func(t *testing.T) {
 			goods := r.PutUp(t, 100, 1)
 			repair := d.fault(t, r, goods)
-			until(t, prometheus, d.alerts, true)
+			untilAlerts(t, prometheus, d.alerts, true)
 			repair()
-			until(t, prometheus, d.alerts, false)
+			untilAlerts(t, prometheus, d.alerts, false)
 			require.Eventually(t, func() bool {
 				_, err := r.Merchant(t).Ledger(t.Context(), goods)
 				return err == nil
@@ -70,7 +70,8 @@ func TestAlerts_FireInDrillAndClear(t *testing.T) {
 	}
 }
 
-func until(t *testing.T, p *installation.Prometheus, alerts []string, fire bool) {
+// untilAlerts waits until all of the alerts fire, or until none does.
+func untilAlerts(t *testing.T, p *installation.Prometheus, alerts []string, fire bool) {
 	require.Eventually(t, func() bool {
 		firing, err := p.Firing(t.Context())
 		return err == nil && !slices.ContainsFunc(alerts,
@@ -78,14 +79,15 @@ func until(t *testing.T, p *installation.Prometheus, alerts []string, fire bool)
 	}, 3*time.Minute, 200*time.Millisecond, "%v: firing should be %t", alerts, fire)
 }
 
-// shrink lowers the sale's total in Redis below the units sold.
-func shrink(t *testing.T, r *installation.Installation, goods string) func() {
+// lowerTotal lowers the sale's total in Redis below the units sold, as if the sale were oversold.
+func lowerTotal(t *testing.T, r *installation.Installation, goods string) func() {
 	buy(t, r, goods, 1)
 	r.Drained(t, goods, time.Minute)
 	return changeTotal(t, r, goods, -100)
 }
 
-func loseAUnit(t *testing.T, r *installation.Installation, goods string) func() {
+// raiseTotal makes the sale's total in Redis one more than its units: the ledger lacks one.
+func raiseTotal(t *testing.T, r *installation.Installation, goods string) func() {
 	return changeTotal(t, r, goods, 1)
 }
 
@@ -99,8 +101,8 @@ func changeTotal(t *testing.T, r *installation.Installation, goods string, units
 	return func() { add(-units) }
 }
 
-// holdTheGoods keeps the goods' row locked, so that the consumer can write no order.
-func holdTheGoods(t *testing.T, r *installation.Installation, goods string) func() {
+// lockGoodsRow keeps the goods' row locked, so that the consumer can write no order.
+func lockGoodsRow(t *testing.T, r *installation.Installation, goods string) func() {
 	db := must.Get(sql.Open("mysql", r.DSN))(t)
 	t.Cleanup(func() { _ = db.Close() })
 	tx := must.Get(db.BeginTx(context.WithoutCancel(t.Context()), nil))(t)
@@ -111,7 +113,7 @@ func holdTheGoods(t *testing.T, r *installation.Installation, goods string) func
 	return func() { require.NoError(t, tx.Rollback()) }
 }
 
-func sendGarbage(t *testing.T, r *installation.Installation, _ string) func() {
+func publishUndecodable(t *testing.T, r *installation.Installation, _ string) func() {
 	conn := must.Get(amqp.Dial(r.AMQP))(t)
 	defer conn.Close()
 	ch := must.Get(conn.Channel())(t)
@@ -126,16 +128,16 @@ func sendGarbage(t *testing.T, r *installation.Installation, _ string) func() {
 	}
 }
 
-// killADelivery stores a dead delivery, which takes a day otherwise.
-func killADelivery(t *testing.T, r *installation.Installation, _ string) func() {
+// storeDeadDelivery stores a dead delivery, which takes a day otherwise.
+func storeDeadDelivery(t *testing.T, r *installation.Installation, _ string) func() {
 	r.SQLDo(t, `INSERT INTO webhook_deliveries (endpoint_id, id, first_after, last_position,
 		event_types, size, state, attempts, retried, http_status, problem, created_at)
 		VALUES ('e', 'd', 0, 1, '[]', 1, 'dead', 30, 0, 500, 'STATUS', 0)`)
 	return func() { r.SQLDo(t, "DELETE FROM webhook_deliveries") }
 }
 
-// stopARefund stores a refund that has failed for days. An operator settles it.
-func stopARefund(t *testing.T, r *installation.Installation, goods string) func() {
+// storeStoppedRefund stores a refund that has failed for days. An operator settles it.
+func storeStoppedRefund(t *testing.T, r *installation.Installation, goods string) func() {
 	r.SQLDo(t, `INSERT INTO payments (payment_id, goods_id, order_sn, amount, state, reason, attempts,
 		received_at, refund_problem) VALUES ('p', `+goods+`, 'o', 1, 'refunding', 'AMOUNT', 80, 0, 'x')`)
 	return func() {
@@ -153,15 +155,15 @@ func fillRedis(t *testing.T, r *installation.Installation, _ string) func() {
 
 func killRedis(t *testing.T, r *installation.Installation, goods string) func() {
 	require.NoError(t, r.Redis.Kill())
-	ended := ask(t, r, goods)
+	stop := askContinuously(t, r, goods)
 	return func() {
 		require.NoError(t, r.Redis.Restart(t.Context()))
-		ended()
+		stop()
 	}
 }
 
-// ask requests paths for the goods repeatedly until end is called.
-func ask(t *testing.T, r *installation.Installation, goods string) (end func()) {
+// askContinuously requests paths for the goods again and again until stop is called.
+func askContinuously(t *testing.T, r *installation.Installation, goods string) (stop func()) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	buyer := r.Buyer(t, 99)
@@ -183,9 +185,9 @@ func loseRedisWithoutRabbit(t *testing.T, r *installation.Installation, _ string
 	return func() { require.NoError(t, r.Rabbit.Restart(t.Context())) }
 }
 
-// stopTheLine writes a key of a waiting room with a wrong type, so that the script that calls
+// breakAdmitScript writes a key of a waiting room with a wrong type, so that the script that calls
 // buyers fails.
-func stopTheLine(t *testing.T, r *installation.Installation, _ string) func() {
+func breakAdmitScript(t *testing.T, r *installation.Installation, _ string) func() {
 	now := time.Now().UTC()
 	goods := must.Get(r.Merchant(t).PutUp(t.Context(), apiclient.NewSale{
 		Title: "a kettle", Price: 1999, Stock: 100, StartAt: now.Add(-time.Minute),

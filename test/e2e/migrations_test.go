@@ -12,10 +12,10 @@ import (
 	"flashsale.dev/seckill/internal/testing/must"
 )
 
-// contracts lists the statements that remove or change something. Each has the reason why programs
-// of the previous release work without it. A column that they need stays until they can no longer
-// return.
-func contracts() map[string]string {
+// allowedStatements lists the statements that remove or change something, each with the reason why
+// programs of the previous release work after it. A column that they need stays until nobody can go
+// back to them.
+func allowedStatements() map[string]string {
 	return map[string]string{
 		"ALTER TABLE orders MODIFY phone VARCHAR(255) NOT NULL":       "wider: what fitted fits",
 		"ALTER TABLE orders MODIFY phone VARCHAR(1600) NOT NULL":      "wider: what fitted fits",
@@ -28,8 +28,8 @@ func contracts() map[string]string {
 	}
 }
 
-// TestMigrations_OnlyAdd requires migrations that only add. Programs of two releases share the
-// database during an upgrade.
+// TestMigrations_OnlyAdd requires migrations that only add, except for allowedStatements. Programs
+// of two releases share the database during an upgrade.
 func TestMigrations_OnlyAdd(t *testing.T) {
 	files := must.Get(filepath.Glob("../../migrations/*.sql"))(t)
 	require.NotEmpty(t, files)
@@ -37,17 +37,17 @@ func TestMigrations_OnlyAdd(t *testing.T) {
 		text := must.Get(os.ReadFile(file))(t)
 		up, _, _ := strings.Cut(string(text), "-- +goose Down")
 		for _, statement := range statements(up) {
-			if takesAway(statement) {
-				require.Contains(t, contracts(), statement,
+			if mayBreakPrevious(statement) {
+				require.Contains(t, allowedStatements(), statement,
 					"%s: programs of the previous release would fail", filepath.Base(file))
 			}
 		}
 	}
 }
 
-// takesAway reports whether a statement removes or changes something, or adds a column that an
-// INSERT of the previous release would lack.
-func takesAway(statement string) bool {
+// mayBreakPrevious reports whether programs of the previous release may fail after a statement: it
+// removes or changes something, or adds a column that their INSERTs lack.
+func mayBreakPrevious(statement string) bool {
 	const change = `(?i)\b(DROP|RENAME|MODIFY|CHANGE)\b`
 	const column = `(?i)\bADD\s+(COLUMN\s+)?\w+\s[^;]*NOT NULL`
 	const harmless = `(?i)\bDEFAULT\b|\bADD\s+(CONSTRAINT|INDEX|UNIQUE|KEY|PRIMARY)\b`
@@ -55,16 +55,17 @@ func takesAway(statement string) bool {
 	return has(change) || has(column) && !has(harmless)
 }
 
-// TestTakesAway_ADefaultExcusesNoChange checks statements that also have a default.
-func TestTakesAway_ADefaultExcusesNoChange(t *testing.T) {
+// TestMayBreakPrevious_DefaultExcusesNoChange checks statements that also have a default.
+func TestMayBreakPrevious_DefaultExcusesNoChange(t *testing.T) {
 	for _, statement := range []string{
 		"ALTER TABLE sales MODIFY title VARCHAR(9) NOT NULL DEFAULT ''",
 		"ALTER TABLE sales DROP COLUMN title, ADD COLUMN name VARCHAR(9) NOT NULL DEFAULT ''",
 		"ALTER TABLE sales ADD COLUMN name VARCHAR(9) NOT NULL",
 	} {
-		require.True(t, takesAway(statement), statement)
+		require.True(t, mayBreakPrevious(statement), statement)
 	}
-	require.False(t, takesAway("ALTER TABLE sales ADD COLUMN name VARCHAR(9) NOT NULL DEFAULT ''"))
+	require.False(t,
+		mayBreakPrevious("ALTER TABLE sales ADD COLUMN name VARCHAR(9) NOT NULL DEFAULT ''"))
 }
 
 // statements returns the statements of a migration, without comments, on one line each. It keeps

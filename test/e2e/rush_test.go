@@ -22,9 +22,9 @@ type rushed struct {
 	facts  installation.Facts
 }
 
-// rushFor starts a rush for a sale over all of the installation's APIs. It waits until all orders
-// are written. Buyers repeat a request whose connection breaks, for
-// example because the server closes an idle connection. The HTTP client does not repeat a POST.
+// rushFor runs a rush for a sale over all of the installation's APIs, until all orders are written.
+// Buyers repeat a request whose connection breaks, for example because the server closes an idle
+// connection. The HTTP client does not repeat a POST.
 func rushFor(t *testing.T, r *installation.Installation, goods string, p buyers.Plan) rushed {
 	p.GoodsID, p.Token, p.RetryErrors = goods, r.BuyerToken, true
 	p.WrapClient = func(c *http.Client) *http.Client { return apicheck.Client(t, c) }
@@ -54,16 +54,17 @@ func settled(
 	return got
 }
 
-// exact checks that everything was sold and that all servers have the same numbers.
-func (r rushed) exact(t *testing.T, units, orders, winners int64) {
+// requireSoldOut checks that no answer was 503, that everything was sold, and that all servers have
+// the same numbers.
+func (r rushed) requireSoldOut(t *testing.T, units, orders, winners int64) {
 	require.Zero(t, r.report.Sum(func(result buyers.Result) int {
 		return result.Unavailable
 	}), "answers of 503")
-	r.gone(t, units, orders, winners)
+	r.requireSoldOutDespite503(t, units, orders, winners)
 }
 
-// gone is exact for a rush in which buyers may have been answered 503.
-func (r rushed) gone(t *testing.T, units, orders, winners int64) {
+// requireSoldOutDespite503 is requireSoldOut for a rush in which buyers may have been answered 503.
+func (r rushed) requireSoldOutDespite503(t *testing.T, units, orders, winners int64) {
 	require.Zero(t, r.report.Sum(func(result buyers.Result) int {
 		return result.ServerErrors
 	}), "answers of 5xx")

@@ -27,18 +27,19 @@ func rushOver(t *testing.T, apis, consumers int) {
 	const units = 2400
 	r := installation.Start(t, suite,
 		installation.Options{APIs: apis, Consumers: consumers, Hosts: true})
-	c := begin(t, r, units, mostRate,
+	c := beginRush(t, r, units, mostRate,
 		buyers.Plan{Buyers: 16_000, Concurrency: 3000, Spread: 6 * time.Second})
-	c.exact(t, units)
-	c.polite(t)
+	c.requireSoldOut(t, units)
+	c.requireOnly503(t)
 	seen := c.balancer.seen()
-	calls := installation.RedisCalls(t, r.RedisClient(t)) - c.asked
+	calls := installation.RedisCalls(t, r.RedisClient(t)) - c.calls
 	undecided, memory := 0.0, 0.0
 	for _, p := range r.APIs {
 		undecided += undecidedBy(t, p)
 		memory = max(memory, p.Memory(t, "VmHWM"))
 	}
-	c.bounded(t, undecided)
+	c.requireWithinRate(t, undecided)
 	fmt.Fprintf(os.Stdout, "| %d | %d | %.3f | %.0f | %.0f | %.0f MB |\n", apis, consumers,
-		float64(calls)/float64(seen.asked), seen.most(c.rate), c.rate+float64(apis*leases), memory)
+		float64(calls)/float64(seen.requests), seen.beyondRate(c.rate),
+		c.rate+float64(apis*leases), memory)
 }

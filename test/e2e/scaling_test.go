@@ -21,8 +21,8 @@ const (
 	waiting  = time.Second
 )
 
-// crowd is a rush through a balancer.
-type crowd struct {
+// balancedRush is a rush through a balancer.
+type balancedRush struct {
 	*installation.Installation
 	balancer *balancer
 	goods    string
@@ -30,12 +30,12 @@ type crowd struct {
 	report   buyers.Report
 	err      error
 	over     chan struct{}
-	asked    int64 // Redis calls before it began
+	calls    int64 // Redis calls before it began
 }
 
-// bearable returns a rate at which the limiter denies requests for most of a rush. It is a quarter
-// of the purchases that these nodes take, and at most mostRate.
-func bearable(t *testing.T, r *installation.Installation) float64 {
+// denyingRate returns a rate, in permits a second, at which the limiter denies requests for most of
+// a rush: a quarter of the purchases per second that these nodes take, and at most mostRate.
+func denyingRate(t *testing.T, r *installation.Installation) float64 {
 	const count = 600
 	p := buyers.Plan{
 		GoodsID: r.PutUp(t, count, 1), Buyers: count, Concurrency: 100,
@@ -46,10 +46,12 @@ func bearable(t *testing.T, r *installation.Installation) float64 {
 	return math.Floor(min(mostRate, count/report.Took.Seconds()/4))
 }
 
-func begin(
+// beginRush creates a sale whose limiter has the rate, and starts buyers through a balancer. It
+// returns at once.
+func beginRush(
 	t *testing.T, r *installation.Installation, units int64, rate float64, p buyers.Plan,
-) *crowd {
-	c := &crowd{Installation: r, rate: rate, over: make(chan struct{})}
+) *balancedRush {
+	c := &balancedRush{Installation: r, rate: rate, over: make(chan struct{})}
 	now := time.Now()
 	c.goods = must.Get(r.Merchant(t).PutUp(t.Context(), apiclient.NewSale{
 		Title: "a kettle", Price: 1999, Stock: units, StartAt: now.Add(-time.Minute).UTC(),
@@ -69,7 +71,7 @@ func begin(
 	p.WrapClient = func(*http.Client) *http.Client {
 		return &http.Client{Transport: c.balancer, Timeout: p.CallTimeout}
 	}
-	c.asked = installation.RedisCalls(t, r.RedisClient(t))
+	c.calls = installation.RedisCalls(t, r.RedisClient(t))
 	go func() {
 		defer close(c.over)
 		defer direct.CloseIdleConnections()
@@ -78,40 +80,41 @@ func begin(
 	return c
 }
 
-// exact checks that every unit was sold once, that each 202 has its order, and that all servers
-// have the same numbers.
-func (c *crowd) exact(t *testing.T, units int64) {
+// requireSoldOut waits for the end of the rush, and checks that every unit was sold once, that each
+// 202 has its order, and that all servers have the same numbers.
+func (c *balancedRush) requireSoldOut(t *testing.T, units int64) {
 	<-c.over
 	require.NoError(t, c.err)
 	got := settled(t, c.Installation, c.goods, c.report)
-	got.gone(t, units, units, units)
+	got.requireSoldOutDespite503(t, units, units, units)
 	require.EqualValues(t, 1, got.facts.MostHeld)
 }
 
-// polite checks that 503 with Retry-After is the only 5xx answer.
-func (c *crowd) polite(t *testing.T) {
+// requireOnly503 checks that 503 with Retry-After is the only 5xx answer.
+func (c *balancedRush) requireOnly503(t *testing.T) {
 	seen := c.balancer.seen()
-	for status, n := range seen.reasons {
+	for status, n := range seen.statuses {
 		require.False(t, status >= 500 && status != http.StatusServiceUnavailable,
 			"%d answers of %d", n, status)
 	}
-	require.Zero(t, seen.unsaid, "503 without Retry-After")
+	require.Zero(t, seen.noRetryAfter, "503 without Retry-After")
 }
 
-// bounded checks the limiter over all nodes that ever ran. It must have denied requests. Requests
-// that Redis did not decide in time are counted separately.
-func (c *crowd) bounded(t *testing.T, undecided float64) {
+// requireWithinRate checks the limiter over all nodes that ever ran. It must have denied requests.
+// undecided is the number of requests that Redis did not decide in time: each may be one permit too
+// many.
+func (c *balancedRush) requireWithinRate(t *testing.T, undecided float64) {
 	seen, allowance := c.balancer.seen(), c.rate+float64(len(c.APIs)*leases)+undecided
 	t.Logf("%d requests in %s at %.0f/s: %d paths, at most %.0f beyond rate × T (allowed %.0f, %.0f undecided), %d answers of 429, answers %v, %d broken",
-		seen.asked, c.report.Took.Round(time.Millisecond), c.rate, len(seen.paths),
-		seen.most(c.rate), allowance, undecided, seen.limited, seen.reasons, seen.broken)
-	require.LessOrEqual(t, seen.most(c.rate), allowance, "permits beyond rate × T, of %d nodes",
-		len(c.APIs))
+		seen.requests, c.report.Took.Round(time.Millisecond), c.rate, len(seen.paths),
+		seen.beyondRate(c.rate), allowance, undecided, seen.limited, seen.statuses, seen.broken)
+	require.LessOrEqual(t, seen.beyondRate(c.rate), allowance,
+		"permits beyond rate × T, of %d nodes", len(c.APIs))
 	require.Positive(t, seen.limited, "the limiter denied no request")
 }
 
-// until waits until the given number of paths is granted.
-func (c *crowd) until(t *testing.T, paths int64) {
+// untilPaths waits until the given number of paths is granted.
+func (c *balancedRush) untilPaths(t *testing.T, paths int64) {
 	require.Eventually(t, func() bool {
 		return int64(len(c.balancer.seen().paths)) >= paths
 	}, time.Minute, 5*time.Millisecond)
@@ -121,21 +124,21 @@ func (c *crowd) until(t *testing.T, paths int64) {
 // rush. It kills one process of each kind and stops another.
 func TestScaling_NodesJoinAndLeaveDuringRush(t *testing.T) {
 	r := installation.Start(t, suite, installation.Options{APIs: 2, Consumers: 1, Hosts: true})
-	rate := bearable(t, r)
+	rate := denyingRate(t, r)
 	units := int64(11 * rate) // sells for ten seconds; the buyers arrive within eight
-	c := begin(t, r, units, rate,
+	c := beginRush(t, r, units, rate,
 		buyers.Plan{Buyers: int(units) * 5 / 4, Concurrency: 1500, Spread: 8 * time.Second})
-	c.until(t, units/10)
+	c.untilPaths(t, units/10)
 	for range 2 {
 		c.balancer.add(r.JoinAPI(t).Addr)
 		r.JoinConsumer(t)
 	}
-	c.until(t, units*4/10)
+	c.untilPaths(t, units*4/10)
 	undecided := undecidedBy(t, r.APIs[0])
 	require.NoError(t, r.Consumers[0].Kill())
 	require.NoError(t, r.APIs[0].Kill())
 	c.balancer.remove(r.APIs[0].Addr)
-	c.until(t, units*6/10)
+	c.untilPaths(t, units*6/10)
 	r.Consumers[0].Start(t)
 	r.APIs[0].Start(t)
 	c.balancer.add(r.APIs[0].Addr)
@@ -145,13 +148,13 @@ func TestScaling_NodesJoinAndLeaveDuringRush(t *testing.T) {
 	c.balancer.remove(r.APIs[1].Addr)
 
 	require.True(t, c.busy(), "the rush ended before the last node was stopped")
-	c.exact(t, units)
-	c.polite(t)
+	c.requireSoldOut(t, units)
+	c.requireOnly503(t)
 	for _, i := range []int{0, 2, 3} {
 		undecided += undecidedBy(t, r.APIs[i])
 		require.Less(t, r.APIs[i].Memory(t, "VmHWM"), 150.0, "MB of API %d", i)
 	}
-	c.bounded(t, undecided)
+	c.requireWithinRate(t, undecided)
 }
 
 // undecidedBy counts the requests of a node that Redis did not decide in time.
@@ -160,7 +163,7 @@ func undecidedBy(t *testing.T, p *installation.Program) float64 {
 }
 
 // busy reports whether the rush is still running.
-func (c *crowd) busy() bool {
+func (c *balancedRush) busy() bool {
 	select {
 	case <-c.over:
 		return false

@@ -18,7 +18,7 @@ func TestTracing(t *testing.T) {
 	r := installation.Start(t, suite, installation.Options{Env: []string{
 		"SECKILL_OTLP_ENDPOINT=" + c.URL(), "SECKILL_TRACE_ONE_IN=1", "SECKILL_LOG_LEVEL=debug",
 	}})
-	connected(t, r) // orders that the relay publishes begin no trace
+	awaitConnected(t, r) // orders that the relay publishes begin no trace
 	t.Run("Purchase_OneTraceReachesTheCommit", func(t *testing.T) { tracePurchase(t, r, c) })
 	t.Run("Rush_SharedStepsLinkEachBuyersTrace", func(t *testing.T) { traceRush(t, r, c) })
 }
@@ -81,9 +81,9 @@ func traceRush(t *testing.T, r *installation.Installation, c *collector.Collecto
 	}, time.Minute, 100*time.Millisecond, "no batch is linked with more than one message")
 }
 
-// connected waits until the API is connected to RabbitMQ, because a node also serves buyers without
-// it.
-func connected(t *testing.T, r *installation.Installation) {
+// awaitConnected waits until the API is connected to RabbitMQ, because a node also serves
+// buyers without it.
+func awaitConnected(t *testing.T, r *installation.Installation) {
 	require.Eventually(t, func() bool {
 		return r.APIs[0].Metric(t, "seckill_publisher_up") == 1
 	}, time.Minute, 50*time.Millisecond, "the API does not find RabbitMQ")
