@@ -215,8 +215,8 @@ func TestSharedLimit_WhileRedisIsAway(t *testing.T) {
 		do, restored func() error
 	}{
 		{"a replica", func() error {
-			return client.SlaveOf(t.Context(), "127.0.0.1", "1").Err()
-		}, func() error { return client.SlaveOf(t.Context(), "NO", "ONE").Err() }},
+			return client.ReplicaOf(t.Context(), "127.0.0.1", "1").Err()
+		}, func() error { return client.ReplicaOf(t.Context(), "NO", "ONE").Err() }},
 		{"asleep", server.Pause, server.Resume},
 		{"killed", server.Kill, func() error { return server.Restart(t.Context()) }},
 	} {
