@@ -1,5 +1,5 @@
 # One image with all programs: `docker build -t seckill .`, then `docker run seckill api`
-# (or order-consumer, seckillctl, standalone, ratelimitd).
+# (or order-consumer, seckillctl, loadtest, standalone, ratelimitd).
 #
 # Optional build arguments: VERSION and COMMIT, which the programs print with -version; GOPROXY,
 # GOSUMDB and GOFLAGS, with the meaning of the go command.
