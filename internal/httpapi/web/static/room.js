@@ -109,16 +109,20 @@ export async function waitInLine(goodsId, code, onPlace, onTrouble, signal) {
   }
 }
 
-/** Calls a buyer whose turn it is: by the tab's title, a vibration and a sound. */
+/** Calls a buyer to the turn: by the tab's title, a vibration and a sound. */
 export function alertTurn(words) {
   const before = document.title;
   document.title = `● ${words}`;
   const seen = () => { document.title = before; };
   document.addEventListener('pointerdown', seen, {once: true});
   document.addEventListener('keydown', seen, {once: true});
-  // Without a press of this page's user, browsers permit neither.
+  // Browsers permit neither without a press.
   if (!navigator.userActivation?.hasBeenActive) return;
   navigator.vibrate?.([200, 100, 200]);
+  setTimeout(beep, 100); // it may block the page, which shows the turn first
+}
+
+function beep() {
   try {
     const audio = new AudioContext();
     const tone = audio.createOscillator();
