@@ -103,9 +103,9 @@ func (c *conn) ResetSession(ctx context.Context) error {
 	}
 	confirmed, refused := c.server.confirmedAt.Load(), c.server.refusedAt.Load()
 	switch {
-	case refused > confirmed && time.Since(time.Unix(0, refused)) < ServerTimeout:
+	case refused > confirmed && isWithin(ServerTimeout, refused):
 		return driver.ErrBadConn // another connection has just checked
-	case time.Since(time.Unix(0, confirmed)) < RoleTTL:
+	case isWithin(RoleTTL, confirmed):
 		return nil
 	}
 	asking, cancel := context.WithTimeout(ctx, ServerTimeout)
@@ -118,3 +118,7 @@ func (c *conn) ResetSession(ctx context.Context) error {
 	}
 	return nil
 }
+
+// isWithin reports whether a moment, in nanoseconds since the Unix epoch, is less than d from now.
+// It is not if it is far ahead: this host's clock was set back since.
+func isWithin(d time.Duration, at int64) bool { return time.Since(time.Unix(0, at)).Abs() < d }
