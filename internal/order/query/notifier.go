@@ -141,7 +141,7 @@ func (n *Notifier) notify(ctx context.Context, goodsID int64, sns []string) erro
 	if err != nil {
 		return err
 	}
-	orders = withUncertain(ctx, n.redis, orders)
+	orders = withUncertain(ctx, n.store, n.redis, orders)
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for _, o := range orders {

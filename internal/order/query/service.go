@@ -198,7 +198,7 @@ func (s *Service) Mine(
 	if err != nil {
 		return nil, seckill.NewUnavailable("the orders can't be listed", err)
 	}
-	return withUncertain(ctx, s.Redis, orders), nil
+	return withUncertain(ctx, s.Store, s.Redis, orders), nil
 }
 
 // OfGoods lists the orders of a sale that the actor manages, newest first. The status "" means all.
@@ -213,7 +213,7 @@ func (s *Service) OfGoods(
 	if err != nil {
 		return nil, seckill.NewUnavailable("the orders can't be listed", err)
 	}
-	return withUncertain(ctx, s.Redis, orders), nil
+	return withUncertain(ctx, s.Store, s.Redis, orders), nil
 }
 
 // NewNoSuchOrder returns the refusal of an unknown order number.

@@ -8,17 +8,20 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-// certainAfter is the age of a created row from which its commit is on disk. It allows for clocks
-// that differ. See Service.Find.
+// certainAfter is the age of a created row from which its commit is on disk. See Service.Find.
 const certainAfter = time.Minute
 
 // withUncertain sets the status queued, as Find does, on created orders that are pending in Redis.
-// It checks all young orders of a list in one round trip. If Redis fails, the orders keep the
+// It checks all young orders of a list in one round trip. Their age is by the database's clock,
+// which dated them; if it can't be read, all count as young. If Redis fails, the orders keep the
 // status of MySQL.
-func withUncertain(ctx context.Context, store Redis, orders []order.Order) []order.Order {
+func withUncertain(
+	ctx context.Context, clock order.Clock, store Redis, orders []order.Order,
+) []order.Order {
+	now, _ := clock.Now(ctx)
 	young := make(map[int64][]string)
 	for _, o := range orders {
-		if o.Status == order.Created && time.Since(o.CreatedAt) < certainAfter {
+		if o.Status == order.Created && now.Sub(o.CreatedAt) < certainAfter {
 			young[o.GoodsID] = append(young[o.GoodsID], o.OrderSn)
 		}
 	}
