@@ -172,7 +172,7 @@ func TestStockCut_OfASaleThatClosesMeanwhileIsRefusedForThat(t *testing.T) {
 	h.exact(goods, 10, 10, 0)
 }
 
-// lostAnswer is a database that commits the first change, and whose answer is lost.
+// lostAnswer is a database that commits the first change or deletion, and whose answer is lost.
 type lostAnswer struct {
 	inventory.Store
 	lost bool
@@ -187,6 +187,17 @@ func (s *lostAnswer) Change(
 		return inventory.BegunChange{}, order.ErrTryAgain
 	}
 	return b, err
+}
+
+func (s *lostAnswer) DeleteDraft(
+	ctx context.Context, goodsID int64, key salechange.IdempotencyKey, now time.Time,
+) error {
+	err := s.Store.DeleteDraft(ctx, goodsID, key, now)
+	if err == nil && !s.lost {
+		s.lost = true
+		return order.ErrTryAgain
+	}
+	return err
 }
 
 // TestSaleChange_CountsOnceIfTheCommitsAnswerIsLost checks that a change of the stock without an
@@ -204,6 +215,18 @@ func TestSaleChange_CountsOnceIfTheCommitsAnswerIsLost(t *testing.T) {
 		require.Equal(t, total, sale.Total)
 		h.exact(goods, total, total, 0)
 	}
+}
+
+// TestDraft_DeletedAlthoughTheCommitsAnswerIsLost checks that a deletion without an
+// Idempotency-Key, whose transaction the service repeats, is not answered with NOT_FOUND.
+func TestDraft_DeletedAlthoughTheCommitsAnswerIsLost(t *testing.T) {
+	h := open(t)
+	goods := h.draft("1", "1")
+	sales := app.NewServices(h.Parts, h.settings).Sales
+	sales.Store = &lostAnswer{Store: sales.Store}
+	err := sales.Delete(t.Context(), merchant(), h.id(goods), salechange.IdempotencyKey{})
+	require.NoError(t, err)
+	h.refuses("NOT_FOUND", merchant(), "GET", "/admin/sales/"+goods, "")
 }
 
 // TestChangeSyncer_RepeatsWhatRedisMissed changes a sale only in MySQL, as if Redis was

@@ -42,9 +42,8 @@ func (s *SaleService) Change(
 			return sale, err
 		}
 	}
-	if key.Key == "" && c.StockDelta != 0 {
-		// The transaction is repeated if the answer to its commit is lost, and counts once then.
-		key = salechange.IdempotencyKey{ActorID: by.ID, Key: uuid.NewString()}
+	if c.StockDelta != 0 {
+		key = countedOnce(by, key)
 	}
 	ctx = seckill.WithActor(ctx, by)
 	var b BegunChange
@@ -133,6 +132,15 @@ func (s *SaleService) stockDeltaError(ctx context.Context, goodsID int64) error 
 	return salechange.NewStockDeltaError(v.Available)
 }
 
+// countedOnce returns the key of a request, or a new one without any. The service repeats a
+// transaction if the answer to its commit is lost, and the key makes both count once.
+func countedOnce(by seckill.Actor, key salechange.IdempotencyKey) salechange.IdempotencyKey {
+	if key.Key == "" {
+		key = salechange.IdempotencyKey{ActorID: by.ID, Key: uuid.NewString()}
+	}
+	return key
+}
+
 // answered returns the first answer to a repeated key. A key belongs to its actor, so that an actor
 // cannot read another's answer.
 func (s *SaleService) answered(
@@ -159,7 +167,7 @@ func (s *SaleService) Delete(
 	if _, err := s.Get(ctx, by, goodsID); err != nil {
 		return err
 	}
-	ctx = seckill.WithActor(ctx, by)
+	ctx, key = seckill.WithActor(ctx, by), countedOnce(by, key)
 	err := order.RetryTransaction(ctx, func() error {
 		now, err := s.Store.Now(ctx)
 		if err != nil {
