@@ -10,7 +10,7 @@
 -- ARGV  1 lease ('' = read INFO)   2 mode (0 find, 1 join, 2 leave)
 --       3 number of arguments for each buyer: 1, 2 or 4, the first of the following
 --       then for each buyer: id, field in the hash (else the id), number of the ticket or '',
---       position of that number or ''
+--       position of that number or ''. A leave with a number is of that number only.
 -- Returns the state (see room), with details if there are no buyers. If the room is ready also, for
 --       each buyer: the number of one who is in line and not admitted, or a list: number, end of the
 --       admission (Unix ms, 0 = none), mark (0 in line or admitted, 1 passed or left, 2 in line and
@@ -134,6 +134,10 @@ local function seat_function()
     local entry = redis.call('HGET', bucket, field)
     local number = tonumber(entry or nil)
     if mode == LEAVE then
+      -- A caller who has seen a number end may be slow, and the buyer has joined again since.
+      if ticket ~= '' and tonumber(ticket) ~= number then
+        return number, 0, number and IN_LINE or UNKNOWN
+      end
       redis.call('ZREM', turns, 'b' .. buyer)
       if not number then return nil, 0, UNKNOWN end
       leave(number)

@@ -655,6 +655,46 @@ func TestRoom_TicketCountsAfterAFailover(t *testing.T) {
 	}
 }
 
+// sleeping is the Redis of a node that sleeps once, before it ends a number.
+type sleeping struct {
+	admission.Redis
+	meanwhile func()
+}
+
+func (s *sleeping) Join(
+	ctx context.Context, goodsID int64, mode admission.Mode, visits []admission.Visit,
+) (admission.State, []admission.Seat, error) {
+	if mode == admission.Leave && s.meanwhile != nil {
+		run := s.meanwhile
+		s.meanwhile = nil
+		run()
+	}
+	return s.Redis.Join(ctx, goodsID, mode, visits)
+}
+
+// TestRoom_RepeatedJoinKeepsThePlace loses Redis after a buyer has missed a turn. The buyer joins
+// again, and repeats the call at another node while the first node sleeps. The repetition has the
+// place, and the first call must not end it: others have joined behind it.
+func TestRoom_RepeatedJoinKeepsThePlace(t *testing.T) {
+	h := open(t, 1, 2*time.Second)
+	places := h.joinAll(1, 2)
+	h.admit(100*time.Millisecond, func() { h.eventuallySaved(2, 0) })
+	require.NoError(t, h.client.FlushAll(t.Context()).Err())
+	h.rebuild()
+	join := func(node *admission.Service, buyer, ticket string) admission.Place {
+		return must.Get(node.Join(t.Context(), h.id, buyer, ticket))(t)
+	}
+	awake, ticket := h.newNode(), places[1].Ticket
+	var again, behind admission.Place
+	asleep := h.newNodeOf(&sleeping{h.redis, func() {
+		again, behind = join(awake, "1", ticket), join(awake, "3", "")
+	}})
+	require.Equal(t, again.Number, join(asleep, "1", ticket).Number)
+	require.Equal(t, admission.Waiting, again.State)
+	require.Less(t, again.Number, behind.Number)
+	require.Equal(t, again.Number, join(awake, "1", again.Ticket).Number)
+}
+
 // askFunc asks for a buyer's place with a ticket.
 type askFunc = func(
 	ctx context.Context, goodsID int64, buyerID, ticket string,

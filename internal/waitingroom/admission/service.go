@@ -229,7 +229,7 @@ func (s *Service) Find(
 
 // placeOf visits a room. After a loss, Redis may not know that a number has passed, nor that its
 // buyer has a later one. Such a number ends, and the ticket restores the later one, which may have
-// passed too.
+// passed too. Of concurrent calls for a buyer one ends the number, and all return the same place.
 func (s *Service) placeOf(ctx context.Context, goodsID int64, mode Mode, v Visit) (Place, error) {
 	const numbers = 2 // the one that Redis has, and that of the ticket
 	for ended := 0; ; ended++ {
@@ -238,7 +238,8 @@ func (s *Service) placeOf(ctx context.Context, goodsID int64, mode Mode, v Visit
 			mode == Find && v.Ticket <= p.Number {
 			return p, err
 		}
-		if err := s.Leave(ctx, goodsID, v.BuyerID); err != nil {
+		passed := Visit{BuyerID: v.BuyerID, Ticket: p.Number, Position: p.Position}
+		if err := s.leave(ctx, goodsID, passed); err != nil {
 			return Place{}, err
 		}
 	}
@@ -249,7 +250,12 @@ func (s *Service) Leave(ctx context.Context, goodsID int64, buyerID string) erro
 	if _, err := s.Status(ctx, goodsID); err != nil {
 		return err
 	}
-	_, err := s.visits.Do(ctx, visitKey{goodsID, Leave}, Visit{BuyerID: buyerID})
+	return s.leave(ctx, goodsID, Visit{BuyerID: buyerID})
+}
+
+// leave removes the place of a buyer, or only that of the visit's number.
+func (s *Service) leave(ctx context.Context, goodsID int64, v Visit) error {
+	_, err := s.visits.Do(ctx, visitKey{goodsID, Leave}, v)
 	return unavailable(err)
 }
 
