@@ -91,6 +91,41 @@ func TestWriter_BadOrderDoesNotFailBatch(t *testing.T) {
 	h.becomes(3, h.buy(sale.GoodsID, 3, 5), order.Created)
 }
 
+// killed is a queue that loses the first acknowledgement of each message, as if its consumer was
+// killed before it.
+type killed struct {
+	order.Source
+	order.Stream
+	acks *atomic.Int64
+}
+
+func (k killed) Open(ctx context.Context, shard int) (_ order.Stream, err error) {
+	k.Stream, err = k.Source.Open(ctx, shard)
+	return k, err
+}
+
+func (k killed) Ack(tag uint64) error {
+	if k.acks.Add(1)%2 == 1 {
+		return errors.New("killed by the test")
+	}
+	return k.Stream.Ack(tag)
+}
+
+// TestWriter_RedeliveredMessageHasOneDeadLetter checks that an unreadable message and a forged
+// line, which the queue delivers again to the next consumer, are one dead letter each.
+func TestWriter_RedeliveredMessageHasOneDeadLetter(t *testing.T) {
+	h := newFixture(t)
+	sale := h.exposeSale(10, 5)
+	forged := h.numbered(sale.GoodsID, 1, 7)
+	forged.BuyerID = "8"
+	h.parts.Source = killed{Source: h.queue, acks: new(atomic.Int64)}
+	h.runWorkers(settings())
+	for _, body := range [][]byte{[]byte(`{"goodsId":`), h.lines(sale.GoodsID, forged)} {
+		require.NoError(t, h.queue.Publish(t.Context(), sale.GoodsID, body))
+	}
+	require.Len(t, h.deadLetters(), 2)
+}
+
 // publishLater sends a message and does not wait for its confirm. The queue confirms it once the
 // workers run.
 func (h *fixture) publishLater(goods int64, body []byte) {

@@ -92,8 +92,13 @@ func ID(sn string) uuid.UUID {
 		return uuid.UUID(raw[:16])
 	}
 	n, _ := parse(sn)
-	id := uuid.UUID(md5.Sum([]byte(sn)))
-	ms := uint64(n.IssuedAt().UnixMilli())
+	return IDAt(n.IssuedAt(), []byte(sn))
+}
+
+// IDAt returns a UUIDv7 that is always the same for a text and a time.
+func IDAt(at time.Time, text []byte) uuid.UUID {
+	id := uuid.UUID(md5.Sum(text))
+	ms := uint64(at.UnixMilli())
 	binary.BigEndian.PutUint64(id[:], ms<<16|uint64(id[6])<<8|uint64(id[7]))
 	id[6], id[8] = 0x70|id[6]&0x0f, 0x80|id[8]&0x3f
 	return id

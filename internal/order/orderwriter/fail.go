@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 
 	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/ordersn"
 )
 
 // fail writes orders as failed, one by one, each with its dead letter, and releases their units.
@@ -56,6 +57,19 @@ func (w *Writer) addDeadLetter(ctx context.Context, d order.DeadLetter) error {
 		w.Metrics.DeadLettered(d.Reason)
 	}
 	return err
+}
+
+// newMalformed makes the dead letter of a message or a line that breaks a rule. It has no row that
+// would show a redelivery, so its id follows from the content and the time of its message. If the
+// broker does not report that time, the same content may be another message.
+func newMalformed(
+	goods int64, sn string, from order.DeliveryInfo, body []byte,
+) order.DeadLetter {
+	d := newDeadLetter(goods, sn, order.FailedMalformed, from, body)
+	if !from.FirstSeenAt.IsZero() {
+		d.ID = ordersn.IDAt(from.FirstSeenAt, body).String()
+	}
+	return d
 }
 
 // newDeadLetter makes the dead letter of a delivery. Where the broker does not report when the

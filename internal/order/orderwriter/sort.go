@@ -37,8 +37,7 @@ func (w *Writer) sort(batch []received) sorted {
 		}
 		switch {
 		case r.err != nil:
-			s.dead = append(s.dead,
-				newDeadLetter(0, "", order.FailedMalformed, r.DeliveryInfo, r.Body))
+			s.dead = append(s.dead, newMalformed(0, "", r.DeliveryInfo, r.Body))
 		case r.message.Barrier != nil:
 			s.barriers = append(s.barriers, goodsBarrier{r.message.GoodsID, *r.message.Barrier})
 		default:
@@ -56,9 +55,8 @@ func (w *Writer) sortLines(s *sorted, r received, done int) {
 	for _, l := range r.message.Orders {
 		n, err := w.Keys.Verify(l.OrderSn, l.BuyerID)
 		if err != nil || n.GoodsID != goods || order.CheckLine(l) != nil {
-			d := newDeadLetter(goods, l.OrderSn, order.FailedMalformed, r.DeliveryInfo,
-				order.EncodeLine(l))
-			s.dead = append(s.dead, d)
+			s.dead = append(s.dead,
+				newMalformed(goods, l.OrderSn, r.DeliveryInfo, order.EncodeLine(l)))
 			continue
 		}
 		if _, known := s.lines[goods]; !known {
