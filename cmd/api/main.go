@@ -62,7 +62,7 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 		log.Warn("SECKILL_PAYMENT_PROVIDER is test: a buyer who calls pay has paid, without money; " +
 			"set stripe to take money")
 	}
-	timeout := cfg.Program.ShutdownTimeout
+	timeout := cfg.Process.ShutdownTimeout
 	serve := app.Serve(api.Server(cfg.HTTP.Addr, log), listener, timeout, log)
 	serveConnected := app.WorkerFunc(func(ctx context.Context) error {
 		waiting, cancel := context.WithTimeout(ctx, connectTimeout)
@@ -72,7 +72,7 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	})
 	log.Info("api is listening", "addr", listener.Addr().String(), "version", app.Version())
 	return app.Run(ctx, timeout,
-		app.OpsWorkers(ctx, cfg.Program.OpsAddr, registry.Handler(), api.Health.Ready, log),
+		app.OpsWorkers(ctx, cfg.Process.OpsAddr, registry.Handler(), api.Health.Ready, log),
 		append(append(up.Workers(), tracer), api.Workers()...), []app.Worker{serveConnected},
 		[]app.Worker{app.OnStop(api.Health.Drain)})
 }

@@ -48,7 +48,7 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	health := app.NewHealth(up.Parts)
 	workers := app.NewWorkers(up.Parts, settings)
 	log.Info("order-consumer is running", "shards", up.Source.Shards(), "version", app.Version())
-	return app.Run(ctx, cfg.Program.ShutdownTimeout,
-		app.OpsWorkers(ctx, cfg.Program.OpsAddr, registry.Handler(), health.Ready, log),
+	return app.Run(ctx, cfg.Process.ShutdownTimeout,
+		app.OpsWorkers(ctx, cfg.Process.OpsAddr, registry.Handler(), health.Ready, log),
 		append(up.Workers(), tracer), workers, []app.Worker{app.OnStop(health.Drain)})
 }

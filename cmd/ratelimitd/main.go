@@ -39,7 +39,7 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	if err != nil {
 		return err
 	}
-	timeout, health := cfg.Program.ShutdownTimeout, limitservice.NewHealth(client)
+	timeout, health := cfg.Process.ShutdownTimeout, limitservice.NewHealth(client)
 	web := httpapi.Server(limitservice.NewHTTP(limits.Book, limits.Gate, limits.Admin(nil, nil),
 		httpapi.Probes(health.Ready, log), log), cfg.HTTP.Addr, log)
 	web.RegisterOnShutdown(limits.Gate.Drain)
@@ -52,7 +52,7 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	log.Info("ratelimitd is listening", "http", httpListener.Addr().String(),
 		"grpc", grpcListener.Addr().String(), "version", app.Version())
 	return app.Run(ctx, timeout,
-		app.OpsWorkers(ctx, cfg.Program.OpsAddr, registry.Handler(), health.Ready, log),
+		app.OpsWorkers(ctx, cfg.Process.OpsAddr, registry.Handler(), health.Ready, log),
 		[]app.Worker{connect.ProbeRedis(cfg.Redis, client, log), limits},
 		[]app.Worker{app.Serve(web, httpListener, timeout, log), rpc},
 		[]app.Worker{drain})

@@ -108,7 +108,7 @@ func (c *rebuildCmd) rebuild(ctx context.Context, up *connect.Servers) (rebuild.
 // rebuilder returns a rebuilder as the order consumers have it.
 func (c *rebuildCmd) rebuilder(up *connect.Servers) *rebuild.Rebuilder {
 	return up.Rebuilder(app.Settings{
-		PublishTimeout: c.PublishTimeout, ReplicasWait: c.settings().ReplicasWait(),
+		PublishTimeout: c.PublishTimeout, ReplicaTimeout: c.settings().ReplicaTimeout(),
 		PaymentTimeout: c.PaymentTimeout,
 	})
 }

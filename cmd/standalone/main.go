@@ -134,9 +134,9 @@ func serve(
 	fmt.Fprintf(stdout,
 		"listening on %[1]s, data in %[2]s\n"+
 			"open %[1]s/ (the sales) and %[1]s/console (the merchant's console)\n", base, o.data)
-	timeout := cfg.Program.ShutdownTimeout
+	timeout := cfg.Process.ShutdownTimeout
 	stages := [][]app.Worker{
-		app.OpsWorkers(ctx, cfg.Program.OpsAddr, registry.Handler(), api.Health.Ready, log),
+		app.OpsWorkers(ctx, cfg.Process.OpsAddr, registry.Handler(), api.Health.Ready, log),
 		append(app.NewWorkers(up.Parts, settings), api.Workers()...),
 		{app.Serve(api.Server(o.addr, log), listener, timeout, log)},
 	}

@@ -93,7 +93,7 @@ type Observers struct {
 type Settings struct {
 	OrderSecrets   [][]byte      // of paths and order numbers: the first signs, all verify
 	PublishTimeout time.Duration // longest wait for a confirm
-	ReplicasWait   time.Duration // longest wait for Redis' replicas before that; 0: no wait
+	ReplicaTimeout   time.Duration // longest wait for Redis' replicas before that; 0: no wait
 	PaymentTimeout time.Duration // until an unpaid order expires
 	// AdmissionTimeout is how long an admission of a waiting room lasts that is not used.
 	AdmissionTimeout time.Duration
@@ -141,7 +141,7 @@ func NewServices(p Parts, s Settings) Services {
 	}
 	orders := query.NewService(query.Deps{
 		Store: p.Store, Redis: p.RedisStore, Reader: reader, Sales: sales, Keys: keys,
-		PublishDeadline: s.ReplicasWait + s.PublishTimeout,
+		PublishDeadline: s.ReplicaTimeout + s.PublishTimeout,
 	})
 	counters := stats.NewCounters(p.RedisStore, p.Log)
 	public := catalog.NewCatalog(reader, keys)
@@ -151,7 +151,7 @@ func NewServices(p Parts, s Settings) Services {
 		Sales: sales, Orders: orders,
 		Purchases: purchase.NewService(reader, p.RedisStore, orders, p.Queue, keys, counters,
 			p.Observers.Reservations, p.Observers.Tracer,
-			s.ReplicasWait+s.PublishTimeout, p.Log),
+			s.ReplicaTimeout+s.PublishTimeout, p.Log),
 		Payments:    payment.NewService(orders, p.Store, releaser, p.Provider, p.Log),
 		DeadLetters: p.DeadLetterService(s),
 		Statistics: stats.NewService(sales, reader, p.RedisStore, p.Store.CountOrders,
@@ -176,7 +176,7 @@ func (p Parts) Rebuilder(s Settings) *rebuild.Rebuilder {
 			Store: p.RedisStore, Queue: p.Queue, Timeout: s.PublishTimeout,
 			Relayed: p.Observers.Relayed,
 		},
-		PublishTimeout: s.ReplicasWait + s.PublishTimeout,
+		PublishTimeout: s.ReplicaTimeout + s.PublishTimeout,
 	}
 }
 

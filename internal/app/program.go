@@ -47,8 +47,9 @@ type silent struct{}
 // Printf drops a line.
 func (silent) Printf(context.Context, string, ...any) {}
 
-// Start reads a program's arguments and settings, and opens its log. nil flags mean -help and
-// -version alone. After either of these the error is flag.ErrHelp. The checks find problems of
+// Start reads a program's arguments and settings, and opens its log. p selects the settings; name
+// is the name of the binary, which help and errors contain. With nil flags the program accepts only
+// -help and -version. After either of these the error is flag.ErrHelp. The checks find problems of
 // settings that only the program's own packages can judge.
 func Start(
 	p config.Program, name string, flags *flag.FlagSet, args, environ []string, stdout,
@@ -76,8 +77,8 @@ func Start(
 		}
 		return cfg, nil, fmt.Errorf("settings (%s -help lists them):\n%w", name, err)
 	}
-	limitRuntime(p, cfg.Program)
-	log := logging.Logger(stderr, cfg.Program.LogLevel, cfg.Program.LogFormat)
+	limitRuntime(p, cfg.Process)
+	log := logging.Logger(stderr, cfg.Process.LogLevel, cfg.Process.LogFormat)
 	for _, w := range warnings {
 		log.Warn("unknown setting", "problem", w)
 	}
@@ -140,7 +141,7 @@ func SettingsOf(cfg config.Config) (Settings, error) {
 		PhoneKeys: keys, WebhookAllow: allow, Currency: cfg.HTTP.Currency,
 		OrderSecrets: secrets, PublishTimeout: cfg.AMQP.PublishTimeout,
 		AdmissionTimeout: cfg.Order.AdmissionTimeout,
-		PaymentTimeout:   cfg.Order.PaymentTimeout, ReplicasWait: cfg.Redis.ReplicasWait(),
+		PaymentTimeout:   cfg.Order.PaymentTimeout, ReplicaTimeout: cfg.Redis.ReplicaTimeout(),
 		BatchSize: cfg.Order.BatchSize, BatchLinger: cfg.Order.BatchLinger,
 	}, errors.Join(err, keysErr, allowErr)
 }

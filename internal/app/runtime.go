@@ -17,10 +17,10 @@ import (
 // purchase cost a quarter more.
 const gcPercent = 400
 
-// limitRuntime bounds the memory and the processors that Go uses. GOMAXPROCS in the environment has
-// priority.
-func limitRuntime(program config.Program, p config.Process) {
-	limitMemory(p)
+// limitRuntime bounds the memory of every program and the processors of a consumer. GOMAXPROCS in
+// the environment has priority.
+func limitRuntime(program config.Program, process config.Process) {
+	limitMemory(process)
 	if n, _ := strconv.Atoi(os.Getenv("GOMAXPROCS")); program == config.Consumer && n < 1 {
 		runtime.GOMAXPROCS(orderwriter.Processors(runtime.GOMAXPROCS(0)))
 	}
@@ -28,9 +28,9 @@ func limitRuntime(program config.Program, p config.Process) {
 
 // limitMemory bounds the memory that Go uses, stacks included. GOMEMLIMIT and GOGC in the
 // environment have priority.
-func limitMemory(p config.Process) {
+func limitMemory(process config.Process) {
 	if debug.SetMemoryLimit(-1) == math.MaxInt64 {
-		debug.SetMemoryLimit(int64(p.MemoryLimit) << 20)
+		debug.SetMemoryLimit(int64(process.MemoryLimit) << 20)
 	}
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)

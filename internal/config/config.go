@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// Program is a program that reads settings. Each program reads a part of them.
+// Program names a program. It selects the settings that Load reads, and their defaults.
 type Program string
 
-// The programs that read the environment.
+// The programs that read settings from the environment.
 const (
 	API        Program = "api"
 	Consumer   Program = "consumer"
@@ -34,7 +34,7 @@ type Config struct {
 	Payment Payment
 	Limiter Limiter
 	Webhook Webhook
-	Program Process
+	Process Process
 	Trace   Trace
 }
 
@@ -61,17 +61,18 @@ type Redis struct {
 	GateLifetime   time.Duration `env:"SECKILL_GATE_LIFETIME" envDefault:"5s" in:"api consumer" unit:"duration" validate:"min=3s,max=1m" help:"with Sentinel or a cluster: for how long a sale goes on without a renewal that MySQL permits; a failover takes that much longer, and a sale pauses after MySQL has been away for that long; the same on every node"`
 }
 
-// GateLifetimeOf returns for how long a gate is open without a renewal. It is 0, which means
+// EffectiveGateLifetime returns for how long a gate is open without a renewal. It is 0, which means
 // without an end, where Redis has no failover: one address and no Sentinel.
-func (r Redis) GateLifetimeOf() time.Duration {
+func (r Redis) EffectiveGateLifetime() time.Duration {
 	if r.SentinelMaster == "" && len(r.Addrs) <= 1 {
 		return 0
 	}
 	return r.GateLifetime
 }
 
-// ReplicasWait returns WaitTimeout, or 0 if reservations wait for no replica.
-func (r Redis) ReplicasWait() time.Duration {
+// ReplicaTimeout returns for how long a script may wait for replicas: WaitTimeout, or 0 if
+// WaitReplicas is 0.
+func (r Redis) ReplicaTimeout() time.Duration {
 	if r.WaitReplicas == 0 {
 		return 0
 	}

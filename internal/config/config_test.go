@@ -39,7 +39,7 @@ func TestLoad_DefaultsServeLocalhost(t *testing.T) {
 		},
 		Payment: Payment{Provider: "test", StripeURL: "https://api.stripe.com"},
 		Limiter: Limiter{GRPCAddr: "127.0.0.1:8081", Timeout: 50 * time.Millisecond},
-		Program: Process{
+		Process: Process{
 			OpsAddr: "127.0.0.1:9090", LogLevel: slog.LevelInfo, LogFormat: "json",
 			MemoryLimit: 512, ShutdownTimeout: 15 * time.Second,
 		},
@@ -50,15 +50,15 @@ func TestLoad_DefaultsServeLocalhost(t *testing.T) {
 func TestLoad_ProgramsHaveOwnDefaults(t *testing.T) {
 	cfg, _, err := Load(Consumer, []string{secret})
 	require.NoError(t, err)
-	require.Equal(t, "127.0.0.1:9091", cfg.Program.OpsAddr)
+	require.Equal(t, "127.0.0.1:9091", cfg.Process.OpsAddr)
 	cfg, _, err = Load(Standalone, nil)
 	require.NoError(t, err)
 	require.Equal(t, "127.0.0.1:8080", cfg.HTTP.Addr)
-	require.Equal(t, "text", cfg.Program.LogFormat)
+	require.Equal(t, "text", cfg.Process.LogFormat)
 	cfg, _, err = Load(RateLimit, nil)
 	require.NoError(t, err)
 	require.Equal(t, "127.0.0.1:8082", cfg.HTTP.Addr)
-	require.Equal(t, "127.0.0.1:9092", cfg.Program.OpsAddr)
+	require.Equal(t, "127.0.0.1:9092", cfg.Process.OpsAddr)
 }
 
 func TestLoad_ReadsTheEnvironment(t *testing.T) {
@@ -76,7 +76,7 @@ func TestLoad_ReadsTheEnvironment(t *testing.T) {
 	require.Equal(t,
 		Proxies{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("192.0.2.1/32")},
 		cfg.HTTP.TrustedProxies)
-	require.Equal(t, slog.LevelDebug, cfg.Program.LogLevel)
+	require.Equal(t, slog.LevelDebug, cfg.Process.LogLevel)
 	require.Equal(t, 10*time.Second, cfg.Order.MaxBacklogAge)
 	require.Equal(t, ":8080", cfg.HTTP.Addr, "an empty value keeps the default")
 	cfg.Auth.OrderSecret, cfg.Auth.OldOrderSecrets = "", ""
@@ -129,8 +129,8 @@ func TestLoad_SpacesAroundAValueDoNotCount(t *testing.T) {
 	})
 	require.NoError(t, err)
 	require.Equal(t, ":80", cfg.HTTP.Addr)
-	require.Equal(t, "127.0.0.1:90", cfg.Program.OpsAddr)
-	require.Equal(t, "json", cfg.Program.LogFormat, "nothing but spaces keeps the default")
+	require.Equal(t, "127.0.0.1:90", cfg.Process.OpsAddr)
+	require.Equal(t, "json", cfg.Process.LogFormat, "nothing but spaces keeps the default")
 	require.Equal(t, time.Minute, cfg.Order.PaymentTimeout)
 	require.Equal(t, "a.b", cfg.OIDC.RoleClaim)
 	require.EqualValues(t, " p\n", cfg.Redis.Password)

@@ -9,14 +9,14 @@ import (
 // Setting describes one setting of a program.
 type Setting struct {
 	Name, Unit, Help string
-	Default          string // the program's own; "" if there is none
+	Default          string // for the program that Settings got; "": the setting is empty then
 
 	field reflect.StructField
 	index []int
 }
 
-// Settings lists the settings of a program, in the order of the struct; program "" lists all. All
-// that reads, checks or shows settings uses this list.
+// Settings lists the settings that a program reads, in the order of Config's fields; for "" it
+// lists all. Load, Help and the generated reference use this list.
 func Settings(p Program) []Setting {
 	var all []Setting
 	for _, group := range reflect.VisibleFields(reflect.TypeFor[Config]()) {

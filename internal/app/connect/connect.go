@@ -94,12 +94,12 @@ func Open(
 	reservations := redisstore.New(client, redisstore.Options{
 		MaxBacklogMillis: cfg.Order.MaxBacklogAge.Milliseconds(),
 		WaitReplicas:     cfg.Redis.WaitReplicas, WaitTimeout: cfg.Redis.WaitTimeout,
-		FailsOver: cfg.Redis.GateLifetimeOf() > 0,
+		FailsOver: cfg.Redis.EffectiveGateLifetime() > 0,
 	})
 	return &Servers{publisher: publisher, redis: redisServer(cfg.Redis, client), Parts: app.Parts{
 		Redis: client, RedisStore: reservations, Store: store, Queue: publisher, Source: source,
 		DeadLetters: dead{source}, NewQueues: newQueues, Provider: provider,
-		GateLifetime: cfg.Redis.GateLifetimeOf(), Log: log,
+		GateLifetime: cfg.Redis.EffectiveGateLifetime(), Log: log,
 	}}, nil
 }
 
@@ -132,7 +132,7 @@ func RedisOf(cfg config.Redis) redis.UniversalClient {
 	opts := &redis.UniversalOptions{
 		Addrs: addrs, MasterName: cfg.SentinelMaster, Username: cfg.Username,
 		Password: cfg.Password.Reveal(), SentinelPassword: cfg.SentinelSecret.Reveal(),
-		DialTimeout: redisDial, ReadTimeout: redisReply + cfg.ReplicasWait(),
+		DialTimeout: redisDial, ReadTimeout: redisReply + cfg.ReplicaTimeout(),
 		WriteTimeout: redisReply, PoolTimeout: redisReply, MaxRetries: -1, DialerRetries: 1,
 		PoolSize: redisConns, ContextTimeoutEnabled: true,
 	}
