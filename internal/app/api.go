@@ -38,7 +38,7 @@ type API struct {
 type APISettings struct {
 	Config         config.Config
 	Recorder       httpapi.Recorder // may be nil
-	CountFetch     func(ok bool)    // of the issuer's document and keys; may be nil
+	CountFetch     func(ok bool)    // counts fetches of the issuer's document and keys; may be nil
 	CountLimit     LimitCounter     // may be nil
 	Trace          httpapi.Trace    // may be nil
 	Guests         []seckill.Actor  // may sign in without a password; for trials
@@ -58,7 +58,7 @@ func NewAPI(p Parts, s Settings, a APISettings) (*API, error) {
 	if err != nil {
 		return nil, err
 	}
-	phones, err := s.sealer()
+	phones, err := s.phones()
 	if err != nil {
 		return nil, err
 	}
@@ -112,8 +112,8 @@ func NewAPI(p Parts, s Settings, a APISettings) (*API, error) {
 	}, nil
 }
 
-// newIssuer returns nil if there is no issuer. It needs no answer of the provider: the worker
-// discovers it, so that the API starts without it.
+// newIssuer returns the issuer of the settings, nil if they name none. It sends no request: the
+// issuer's worker discovers it later, so an API starts while the issuer is down.
 func newIssuer(
 	cfg config.Config, countFetch func(ok bool), log *slog.Logger,
 ) (*auth.Issuer, error) {
@@ -148,7 +148,7 @@ func newSite(brandName, brandLogo, currency string) (*web.Site, error) {
 	return site, nil
 }
 
-// newCallbacks returns nil if there is no secret.
+// newCallbacks returns what verifies the payment provider's callbacks; nil without a secret.
 func newCallbacks(secret config.Secret) (*paymentprovider.Signer, error) {
 	if secret == "" {
 		return nil, nil // nil makes the API refuse callbacks

@@ -17,8 +17,8 @@ import (
 // evicts no keys. It also reports the state of MySQL and RabbitMQ. That state does not count,
 // because the outage of a broker must not remove all nodes from their load balancer.
 //
-// It logs without the probe's context, whose request id would make each record another one. The
-// logger writes only one of equal records within some seconds.
+// It logs without the probe's context. The logger writes only one of equal records within some
+// seconds, and the context's request id would make every record different.
 type Health struct {
 	parts    Parts
 	draining atomic.Bool
@@ -62,8 +62,8 @@ func (h *Health) Ready(ctx context.Context) (bool, map[string]string) {
 	return fit && !h.draining.Load(), states
 }
 
-// redis returns the state of Redis. One reachable master of a cluster is enough: taking this node
-// out would not bring back the sales of the other masters. A full one takes no node out either.
+// redis returns the state of Redis. One reachable master of a cluster makes the node fit: taking it
+// out would not bring back the sales of the other masters. A full Redis leaves it fit as well.
 func (h *Health) redis(ctx context.Context) (state string, fit bool) {
 	f, err := h.parts.RedisStore.CheckReadiness(ctx)
 	switch {

@@ -29,13 +29,13 @@ type Limits struct {
 // LimitCounter counts an event of a rate limit rule.
 type LimitCounter = func(rule string, event gate.Event)
 
-// NewLimits reads the rules of a file; "" selects the default rules. Redis decides within the
-// timeout; 0 selects the gate's default. count may be nil.
+// NewLimits reads the rules of a file; "" selects the default rules. timeout bounds the wait for
+// Redis' decision; 0 selects the gate's default. count may be nil.
 func NewLimits(
 	file string, timeout time.Duration, client redis.UniversalClient, count LimitCounter,
 	log *slog.Logger,
 ) (*Limits, error) {
-	book, err := rulesOf(file)
+	book, err := loadRules(file)
 	if err != nil {
 		return nil, err
 	}
@@ -50,8 +50,8 @@ func NewLimits(
 	}, nil
 }
 
-// rulesOf reads a file of rules. Its error names the setting.
-func rulesOf(file string) (*rules.Rulebook, error) {
+// loadRules reads a file of rules; "" selects the default rules. Its error names the setting.
+func loadRules(file string) (*rules.Rulebook, error) {
 	book, err := rules.Load(file)
 	if err != nil {
 		return nil, fmt.Errorf("SECKILL_RATELIMIT_FILE (%s): %w", file, err)
@@ -82,7 +82,7 @@ func (l *Limits) Run(ctx context.Context) error {
 	return err
 }
 
-// warn returns a function that logs an error under a message.
+// warn returns a function that logs an error with a fixed message.
 func (l *Limits) warn(ctx context.Context, message string) func(error) {
 	return func(err error) { l.log.WarnContext(ctx, message, "err", err) }
 }

@@ -64,14 +64,15 @@ type Parts struct {
 	Source order.Source
 	// Provider takes and returns money. The built-in provider moves none.
 	Provider payment.Provider
-	// DeadLetters are messages that the broker could not deliver. NewQueues sends the shards whose
-	// queue is new. Both are nil with the in-memory queue.
+	// DeadLetters are messages that the broker could not deliver. NewQueues receives the number of
+	// each shard whose queue is new. Both are nil with the in-memory queue.
 	DeadLetters order.Source
 	NewQueues   <-chan int
-	// GateLifetime is for how long a gate is open without a renewal; 0 where Redis cannot fail
-	// over.
+	// GateLifetime is for how long a gate is open without a renewal. It is 0 where Redis cannot
+	// fail over: a gate then needs no renewal.
 	GateLifetime time.Duration
-	// MaxRebuilds bounds the rebuilds under way more than package rebuild does; 0 does not.
+	// MaxRebuilds limits how many rebuilds this process has under way, if it is below the limits of
+	// package rebuild. With 0 only those apply.
 	MaxRebuilds int
 	Observers   Observers
 	Log         *slog.Logger
@@ -93,9 +94,9 @@ type Observers struct {
 type Settings struct {
 	OrderSecrets   [][]byte      // of paths and order numbers: the first signs, all verify
 	PublishTimeout time.Duration // longest wait for a confirm
-	ReplicaTimeout   time.Duration // longest wait for Redis' replicas before that; 0: no wait
+	ReplicaTimeout time.Duration // longest wait for Redis' replicas before a publish; 0: no wait
 	PaymentTimeout time.Duration // until an unpaid order expires
-	// AdmissionTimeout is how long an admission of a waiting room lasts that is not used.
+	// AdmissionTimeout is how long a buyer whom a waiting room admits may take to buy.
 	AdmissionTimeout time.Duration
 	BatchSize        int           // orders of a full batch; its last message may bring more
 	BatchLinger      time.Duration // least time between two batches
@@ -106,8 +107,8 @@ type Settings struct {
 	Currency     string // of sales without one of their own and on the pages, ISO 4217
 }
 
-// sealer returns the PhoneKeys and the derived ones.
-func (s Settings) sealer() (*auth.Phones, error) {
+// phones returns what seals with PhoneKeys and with the keys derived from OrderSecrets.
+func (s Settings) phones() (*auth.Phones, error) {
 	keys := slices.Clone(s.PhoneKeys)
 	for _, secret := range s.OrderSecrets {
 		keys = append(keys, auth.DerivedPhoneKey(secret))
@@ -160,7 +161,7 @@ func NewServices(p Parts, s Settings) Services {
 	}
 }
 
-// opener returns an opener of sales.
+// opener returns what loads a new epoch of a sale into Redis.
 func (p Parts) opener(s Settings) rebuild.Opener {
 	return rebuild.Opener{
 		Store: p.Store, Redis: p.RedisStore, PaymentTimeout: s.PaymentTimeout,
@@ -188,8 +189,8 @@ func (p Parts) DeadLetterService(s Settings) *deadletter.Service {
 	}
 }
 
-// renewers returns the worker that renews gates, where Redis can fail over. Every program runs it:
-// a sale goes on while any of them does.
+// renewers returns the worker that renews gates; none where Redis cannot fail over. APIs and
+// consumers run it, so a sale goes on while one of either runs.
 func (p Parts) renewers() []Worker {
 	if p.GateLifetime == 0 {
 		return nil
@@ -271,7 +272,7 @@ func NewWorkers(p Parts, s Settings) []Worker {
 // dispatchers returns the worker that sends events to webhooks, soon after a signal on placed. It
 // returns none if the keys of the webhooks' secrets are invalid.
 func (p Parts) dispatchers(s Settings, placed chan struct{}) []Worker {
-	keys, err := s.sealer()
+	keys, err := s.phones()
 	if err != nil {
 		p.Log.Error("no webhooks are sent: correct SECKILL_PHONE_KEYS and restart", "err", err)
 		return nil

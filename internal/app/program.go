@@ -89,7 +89,7 @@ func Start(
 // as those that name files. Those parts start one after another, and would report one problem each.
 func checkParts(cfg config.Config) error {
 	_, allow := parseAllow(cfg)
-	_, file := rulesOf(cfg.Limiter.File)
+	_, file := loadRules(cfg.Limiter.File)
 	_, name := web.NewBrand(cfg.HTTP.BrandName, "")
 	_, logo := web.NewBrand("", cfg.HTTP.BrandLogo)
 	var issuer error

@@ -7,8 +7,8 @@ import (
 	"flashsale.dev/seckill/internal/rawconn"
 )
 
-// envelopeListener is a listener on whose connections net/http's own answers have the form of every
-// other error.
+// envelopeListener makes net/http's own error answers, such as one to a malformed request, have the
+// JSON shape of the API's errors.
 type envelopeListener struct{ net.Listener }
 
 // Accept waits for a connection.

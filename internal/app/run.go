@@ -74,8 +74,8 @@ func OnStop(f func()) Worker {
 
 // Serve returns a worker that serves HTTP on a listener. When it stops, it accepts no more
 // connections and finishes the accepted requests. After four fifths of the timeout it closes the
-// connections that are left, such as a long download. The stages that Run stops afterwards then
-// have time too.
+// connections that are left, such as a long download. The last fifth is for the stages that Run
+// stops afterwards.
 func Serve(
 	server *http.Server, listener net.Listener, timeout time.Duration, log *slog.Logger,
 ) Worker {

@@ -17,16 +17,16 @@ const (
 	// slotMapAge bounds the age of a client's map of slots. MOVED and unreachable nodes renew the
 	// map earlier.
 	slotMapAge = time.Second
-	// slotMapTimeout bounds the request for the map to one node; every other node has it too.
+	// slotMapTimeout bounds the request for the map to one node. Any other node can answer it too.
 	slotMapTimeout = 300 * time.Millisecond
 	// openFor is how long the client sends no command to a node that did not reply. Then it sends
 	// one at a time.
 	openFor = 200 * time.Millisecond
 )
 
-// errOpen reports a command that was not sent, because the circuit breaker of its node is open.
-var errOpen = cause.With(errors.New("redis: a node of the cluster does not reply; retry later"),
-	cause.Unreachable)
+// errBreakerOpen reports a command that was not sent, because its node's circuit breaker is open.
+var errBreakerOpen = cause.With(
+	errors.New("redis: a node of the cluster does not reply; retry later"), cause.Unreachable)
 
 // newCluster makes a cluster's client. It follows MOVED and ASK, and retries three times within
 // about 100 ms if a node reports that it executed nothing (TRYAGAIN, CLUSTERDOWN, LOADING). Each
@@ -38,10 +38,11 @@ func newCluster(opts *redis.UniversalOptions) *redis.ClusterClient {
 	c := redis.NewClusterClient(clusterOpts)
 	reload := func() { c.ReloadState(context.Background()) } // returns at once
 	c.OnNewNode(func(node *redis.Client) {
-		node.AddHook(named(node.Options().Addr)) // the first one sees the errors of the others
+		node.AddHook(addressHook(node.Options().Addr)) // first: it sees the errors of later hooks
 		node.AddHook(&breaker{reload: reload, now: time.Now})
 	})
-	c.AddHook(named(strings.Join(opts.Addrs, ","))) // a deadline may end the wait for a node
+	// A deadline may pass before the client knows the node of a command.
+	c.AddHook(addressHook(strings.Join(opts.Addrs, ",")))
 	return c
 }
 
@@ -108,8 +109,8 @@ func replied(err error) bool {
 	return err == nil || errors.As(err, &reply)
 }
 
-// allowed marks the context of a command that the breaker has allowed. The first commands of a new
-// connection are part of it, and pass the same hooks.
+// allowed is the key of a context that marks a command which the breaker has allowed. For a new
+// connection the client sends further commands in that context, which pass the same hooks.
 type allowed struct{}
 
 // do runs a call unless the breaker is open, and records its outcome.
@@ -119,7 +120,7 @@ func (b *breaker) do(ctx context.Context, call func(context.Context) error) erro
 	}
 	ctx = context.WithValue(ctx, allowed{}, true)
 	if !b.allow() {
-		return errOpen
+		return errBreakerOpen
 	}
 	err := call(ctx)
 	b.record(ctx, err)
@@ -136,7 +137,7 @@ func (b *breaker) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 			defer cancel()
 		}
 		err := b.do(ctx, func(ctx context.Context) error { return next(ctx, cmd) })
-		if errors.Is(err, errOpen) {
+		if errors.Is(err, errBreakerOpen) {
 			cmd.SetErr(err)
 		}
 		return err

@@ -25,7 +25,7 @@ func replies(t *testing.T, client redis.UniversalClient, key string) {
 func opens(t *testing.T, client redis.UniversalClient, key string) {
 	t.Helper()
 	require.Eventually(t, func() bool {
-		return errors.Is(client.Get(context.WithoutCancel(t.Context()), key).Err(), errOpen)
+		return errors.Is(client.Get(context.WithoutCancel(t.Context()), key).Err(), errBreakerOpen)
 	}, time.Minute, time.Millisecond)
 }
 
@@ -101,10 +101,10 @@ func TestBreaker_LetsOneCommandTestTheNode(t *testing.T) {
 	require.NoError(t, call(nil))
 	require.ErrorIs(t, call(redis.ErrPoolTimeout), redis.ErrPoolTimeout)
 	require.Equal(t, 1, *reloads, "a failure reloads the slot map")
-	require.ErrorIs(t, call(nil), errOpen)
+	require.ErrorIs(t, call(nil), errBreakerOpen)
 	advance(openFor)
 	require.NoError(t, b.do(t.Context(), func(context.Context) error {
-		require.ErrorIs(t, call(nil), errOpen, "another command tests the node")
+		require.ErrorIs(t, call(nil), errBreakerOpen, "another command tests the node")
 		return nil
 	}))
 	require.NoError(t, call(nil), "the node replied")

@@ -36,7 +36,7 @@ type Servers struct {
 
 // Check returns the problems of the servers' addresses, to report them with those of all settings.
 func Check(cfg config.Config) error {
-	named := func(setting string, err error) error {
+	withSetting := func(setting string, err error) error {
 		if err != nil {
 			err = fmt.Errorf("%s: %w", setting, err)
 		}
@@ -44,14 +44,14 @@ func Check(cfg config.Config) error {
 	}
 	_, amqp := rabbit.NewPublisher(rabbit.Options{URLs: cfg.AMQP.Nodes()})
 	return errors.Join(
-		named("SECKILL_MYSQL_DSN", sqlstore.CheckDSN(cfg.MySQL.DSN.Reveal())),
-		named("SECKILL_MYSQL_READ_DSN", sqlstore.CheckDSN(cfg.MySQL.ReadDSN.Reveal())),
-		named("SECKILL_AMQP_URL", amqp),
+		withSetting("SECKILL_MYSQL_DSN", sqlstore.CheckDSN(cfg.MySQL.DSN.Reveal())),
+		withSetting("SECKILL_MYSQL_READ_DSN", sqlstore.CheckDSN(cfg.MySQL.ReadDSN.Reveal())),
+		withSetting("SECKILL_AMQP_URL", amqp),
 	)
 }
 
-// Open prepares connections; it contacts no server. It returns the problems of Check. outcome
-// counts messages to RabbitMQ, and tracer marks them; both may be nil.
+// Open prepares connections; it contacts no server. Its error has the problems of Check. outcome
+// counts messages to RabbitMQ, and tracer adds trace ids to them; both may be nil.
 func Open(
 	ctx context.Context, cfg config.Config, outcome rabbit.Outcome, tracer order.Tracer,
 	log *slog.Logger,
@@ -98,26 +98,27 @@ func Open(
 	})
 	return &Servers{publisher: publisher, redis: redisServer(cfg.Redis, client), Parts: app.Parts{
 		Redis: client, RedisStore: reservations, Store: store, Queue: publisher, Source: source,
-		DeadLetters: dead{source}, NewQueues: newQueues, Provider: provider,
+		DeadLetters: deadLetterSource{source}, NewQueues: newQueues, Provider: provider,
 		GateLifetime: cfg.Redis.EffectiveGateLifetime(), Log: log,
 	}}, nil
 }
 
-// dead reads the broker's queue of dead letters as a source of one shard.
-type dead struct{ *rabbit.Source }
+// deadLetterSource reads the broker's queue of dead letters as a source of one shard.
+type deadLetterSource struct{ *rabbit.Source }
 
 // Shards returns 1: there is one queue of dead letters.
-func (dead) Shards() int { return 1 }
+func (deadLetterSource) Shards() int { return 1 }
 
 // Open opens a stream of dead letters.
-func (d dead) Open(ctx context.Context, _ int) (order.Stream, error) { return d.OpenDead(ctx) }
+func (d deadLetterSource) Open(ctx context.Context, _ int) (order.Stream, error) {
+	return d.OpenDead(ctx)
+}
 
-// Redis' timeouts. The outcome of a call that takes longer is unknown; its caller gets the timeout
-// within a second.
+// The outcome of a call to Redis that exceeds redisReply is unknown; its caller gets a timeout.
 const (
-	redisDial  = 500 * time.Millisecond
-	redisReply = time.Second
-	redisConns = 64
+	redisDial  = 500 * time.Millisecond // longest time of a new connection
+	redisReply = time.Second            // longest wait for a reply, without that for replicas
+	redisConns = 64                     // most connections to one server
 )
 
 // RedisOf makes a client of one server, of a cluster (several addresses) or of a Sentinel's master.
@@ -137,7 +138,7 @@ func RedisOf(cfg config.Redis) redis.UniversalClient {
 		PoolSize: redisConns, ContextTimeoutEnabled: true,
 	}
 	if cfg.TLS {
-		// The server's name is the host of its address.
+		// crypto/tls verifies the certificate for the host that is dialled.
 		opts.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12}
 	}
 	opts.Dialer = rawconn.With(redis.NewDialer(&redis.Options{
@@ -151,11 +152,12 @@ func RedisOf(cfg config.Redis) redis.UniversalClient {
 	if opts.MasterName != "" {
 		name = opts.MasterName + " of " + name
 	}
-	client.AddHook(named(name))
+	client.AddHook(addressHook(name))
 	return client
 }
 
-// Workers returns the workers that keep the connections. They start first and stop last.
+// Workers returns the workers that keep the connection to RabbitMQ and probe the servers. They
+// start first and stop last.
 func (s *Servers) Workers() []app.Worker {
 	return []app.Worker{s.publisher, app.WorkerFunc(s.probe)}
 }
@@ -167,15 +169,16 @@ const (
 	probeEvery   = time.Second
 )
 
-// server is what probe needs to ask one server and to name it.
+// server is one server that a program uses, and its last known state. Log records name it by its
+// settings and its host.
 type server struct {
-	setting     string // with the address
-	credentials string // the settings with the user and the password
-	host        string
+	setting     string // names the settings that have the address
+	credentials string // names the settings that have the user and the password
+	host        string // one or more host:port
 	ask         func(context.Context) error
 
-	outage string // its cause, as logged; "" while the server is usable
-	since  time.Time
+	outage string    // the cause of the present outage, as logged; "" while the server is usable
+	since  time.Time // the start of the present or last outage
 }
 
 // redisServer describes Redis.
@@ -201,7 +204,7 @@ func (s *Servers) mysqlServer() *server {
 	}
 }
 
-// replicaServer describes MySQL's replica. A program without one never finds it unusable.
+// replicaServer describes MySQL's replica. Without one CheckReplica returns no error.
 func (s *Servers) replicaServer() *server {
 	return &server{
 		setting: "SECKILL_MYSQL_READ_DSN", credentials: "SECKILL_MYSQL_READ_DSN",
@@ -242,15 +245,15 @@ func (s *server) run(ctx context.Context, log *slog.Logger) {
 	_ = workers.Every(ctx, probeEvery, func(ctx context.Context) { s.probe(ctx, log) })
 }
 
-// probe asks the server. It logs the setting of one that is not usable, because other errors have
-// the address alone, and a user sets variables. It logs the end of the outage too.
+// probe asks the server once, and logs the beginning of an outage, each new cause and the end. Its
+// records name the setting: other errors have the address alone, and an operator sets variables.
 func (s *server) probe(ctx context.Context, log *slog.Logger) {
 	asking, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
 	err := s.ask(asking)
 	now, why := time.Now(), cause.Of(err)
 	outage := why
-	if outage == cause.Silent { // one outage may be both in turn
+	if outage == cause.Silent { // during one outage a server may be silent and unreachable in turn
 		outage = cause.Unreachable
 	}
 	if ctx.Err() != nil || outage == s.outage {
@@ -269,7 +272,7 @@ func (s *server) probe(ctx context.Context, log *slog.Logger) {
 	log.Warn(problem, "setting", setting, "host", s.host, "cause", why, "err", err)
 }
 
-// problem returns what to do about a server's error, and the setting.
+// problem returns a message with the remedy for a server's error, and the setting to correct.
 func (s *server) problem(err error) (problem, setting string) {
 	switch cause.Of(err) {
 	case cause.NotMigrated:
