@@ -76,7 +76,7 @@ func start(t *testing.T, redis *servers.RedisServer) *service {
 
 // wrote waits until the log has a text, because it arrives through a pipe.
 func (s *service) wrote(t *testing.T, text string) {
-	require.Eventually(t, func() bool { return s.Wrote(text) > 0 }, time.Minute,
+	require.Eventually(t, func() bool { return s.CountLogLines(text) > 0 }, time.Minute,
 		10*time.Millisecond)
 }
 

@@ -130,15 +130,15 @@ func publishUndecodable(t *testing.T, r *installation.Installation, _ string) fu
 
 // storeDeadDelivery stores a dead delivery, which takes a day otherwise.
 func storeDeadDelivery(t *testing.T, r *installation.Installation, _ string) func() {
-	r.SQLDo(t, `INSERT INTO webhook_deliveries (endpoint_id, id, first_after, last_position,
+	r.ExecSQL(t, `INSERT INTO webhook_deliveries (endpoint_id, id, first_after, last_position,
 		event_types, size, state, attempts, retried, http_status, problem, created_at)
 		VALUES ('e', 'd', 0, 1, '[]', 1, 'dead', 30, 0, 500, 'STATUS', 0)`)
-	return func() { r.SQLDo(t, "DELETE FROM webhook_deliveries") }
+	return func() { r.ExecSQL(t, "DELETE FROM webhook_deliveries") }
 }
 
 // storeStoppedRefund stores a refund that has failed for days. An operator settles it.
 func storeStoppedRefund(t *testing.T, r *installation.Installation, goods string) func() {
-	r.SQLDo(t, `INSERT INTO payments (payment_id, goods_id, order_sn, amount, state, reason, attempts,
+	r.ExecSQL(t, `INSERT INTO payments (payment_id, goods_id, order_sn, amount, state, reason, attempts,
 		received_at, refund_problem) VALUES ('p', `+goods+`, 'o', 1, 'refunding', 'AMOUNT', 80, 0, 'x')`)
 	return func() {
 		require.NoError(t, r.Operator(t).Do(t.Context(), http.MethodPost, "/admin/refunds/p/settle",

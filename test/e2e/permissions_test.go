@@ -33,7 +33,7 @@ func TestPermissions_RedisUserWithoutINFO(t *testing.T) {
 			return status == http.StatusServiceUnavailable &&
 				redis == "the ACL user may not run INFO: ACL SETUSER its name +info"
 		}, time.Minute, 10*time.Millisecond, "the remedy of /readyz")
-		require.Equal(t, 1, p.Wrote("ERROR", "ACL SETUSER shop +info", r.Redis.Addr()))
+		require.Equal(t, 1, p.CountLogLines("ERROR", "ACL SETUSER shop +info", r.Redis.Addr()))
 	}
 	before := installation.RedisCalls(t, admin)
 	require.Eventually(t, func() bool { return installation.RedisCalls(t, admin) > before+30 },

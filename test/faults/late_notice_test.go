@@ -37,7 +37,7 @@ func noticedLate() fault {
 			old := r.RedisNode(t)
 			r.untilPromised(r.random(0.1, 0.6))
 			require.NoError(t, r.Redis.Pause())
-			r.Promoted(t, r.Replica)
+			r.AwaitPromotion(t, r.Replica)
 			require.NoError(t, r.Redis.Resume())
 			calls := installation.RedisCalls(t, old)
 			time.Sleep(noticedAfter)
@@ -46,7 +46,7 @@ func noticedLate() fault {
 			t.Logf("the old master ran %d scripts after the failover", asked)
 			wire.Redirect(r.Sentinels[0].Addr())
 			wire.Drop()
-			r.Follows(t, r.Redis)
+			r.AwaitReplica(t, r.Redis)
 		},
 	}
 }

@@ -49,7 +49,7 @@ func amongManySales(inject hitSome) func(*testing.T, *run) {
 	return func(t *testing.T, r *run) {
 		sales := make([]*sideSale, 18)
 		for i := range sales {
-			goods := r.PutUp(t, 10_000, 1000) // which aims r.Redis at its master
+			goods := r.PutUp(t, 10_000, 1000) // which sets r.Redis to its master
 			sales[i] = &sideSale{goods: goods, master: r.Redis}
 		}
 		r.master(t)

@@ -87,7 +87,7 @@ func freeDisk(t *testing.T, r *run) {
 
 // createWitnessTable creates a table to which two primaries at once would both write.
 func createWitnessTable(t *testing.T, r *run) {
-	r.SQLDo(t, "CREATE TABLE witness (id VARCHAR(20) PRIMARY KEY)")
+	r.ExecSQL(t, "CREATE TABLE witness (id VARCHAR(20) PRIMARY KEY)")
 }
 
 // cutPrimaryOff cuts the primary off from the other members but not from its clients. For some
@@ -105,7 +105,7 @@ func cutPrimaryOff(t *testing.T, r *run) {
 		committed <- err
 	}()
 	awaitNewPrimary(t, r)
-	r.SQLDo(t, "INSERT INTO witness VALUES ('new')")
+	r.ExecSQL(t, "INSERT INTO witness VALUES ('new')")
 	require.Error(t, <-committed, "a primary that is cut off has committed")
 	time.Sleep(r.randomSeconds(0, 5))
 	require.NoError(t, r.Group.Heal(t.Context()))

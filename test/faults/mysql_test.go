@@ -17,11 +17,11 @@ func mysqlFaults() []fault {
 			pause(t, r.Primary(t), 10*time.Second)
 		})},
 		{
-			name: "mysql-read-only", options: installation.Options{Plain: true},
+			name: "mysql-read-only", options: installation.Options{PlainAccount: true},
 			inject: midway(func(t *testing.T, r *run) {
-				r.SQLDo(t, "SET GLOBAL read_only = ON")
+				r.ExecSQL(t, "SET GLOBAL read_only = ON")
 				time.Sleep(5 * time.Second)
-				r.SQLDo(t, "SET GLOBAL read_only = OFF")
+				r.ExecSQL(t, "SET GLOBAL read_only = OFF")
 			}),
 		},
 		{

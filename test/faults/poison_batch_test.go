@@ -64,7 +64,7 @@ func (r *run) poisonBatch(t *testing.T, poison func(goods int64) []byte) {
 func (r *run) fullBatches(t *testing.T, goods string) (n int) {
 	shard := fmt.Sprintf(" shard=%d ", order.Shard(installation.Number(t, goods), r.shards))
 	for _, p := range r.Consumers {
-		n += p.Wrote("writing a batch", shard, "orders=200")
+		n += p.CountLogLines("writing a batch", shard, "orders=200")
 	}
 	return n
 }

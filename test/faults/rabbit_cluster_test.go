@@ -85,7 +85,7 @@ func moveLeaders(t *testing.T, r *run) {
 	first := r.Rabbit
 	for i, to := range append(r.Rabbits.Others(first), first) {
 		r.untilPromised(float64(i)/4 + r.random(0.05, 0.25))
-		r.MoveRabbit(t, r.goods, to)
+		r.MoveQueueLeader(t, r.goods, to)
 	}
 }
 

@@ -40,7 +40,7 @@ func rabbitFaults() []fault {
 		{name: "rabbit-emptied", options: own, spread: spread, inject: func(t *testing.T, r *run) {
 			r.untilPromised(r.random(0.1, 0.7))
 			require.NoError(t, r.Rabbit.RestartEmpty(t.Context()))
-			r.MakeVHost(t)
+			r.RecreateVHost(t)
 		}},
 		{name: "rabbit-memory-alarm", options: own, spread: spread, inject: raiseMemoryAlarm},
 	}

@@ -67,7 +67,7 @@ func killLaggingMaster(latest float64) func(t *testing.T, r *run) {
 
 // promoteReplica kills the master while its replica lags, and waits for the promotion.
 func (r *run) promoteReplica(t *testing.T) {
-	bytes, port := r.Behind(t)
+	bytes, port := r.ReplicationLag(t)
 	link := r.Wires["replica-redis"]
 	_, wire, err := net.SplitHostPort(link.Addr)
 	require.NoError(t, err)
@@ -77,7 +77,7 @@ func (r *run) promoteReplica(t *testing.T) {
 	require.NoError(t, r.Redis.Kill())
 	link.Drop()
 	link.Restore()
-	r.Promoted(t, r.Replica)
+	r.AwaitPromotion(t, r.Replica)
 	t.Logf("the replica was %d bytes behind when it was promoted", bytes)
 }
 
@@ -96,7 +96,7 @@ func killMasterAndRabbit(t *testing.T, r *run) {
 // restartOldMaster starts the dead master with the data on its disk; it must become a replica.
 func restartOldMaster(t *testing.T, r *run) {
 	require.NoError(t, r.Redis.Restart(t.Context()))
-	r.Follows(t, r.Redis)
+	r.AwaitReplica(t, r.Redis)
 }
 
 // failBack promotes the old master again while the new one still takes reservations.

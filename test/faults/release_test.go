@@ -54,7 +54,7 @@ func (r *run) replace(t *testing.T, folder string, groups ...[]*installation.Pro
 			require.NoError(t, p.Stop(), "%s", p.Log())
 		}
 		for _, p := range programs {
-			p.Use(t, folder)
+			p.SetBuild(t, folder)
 			p.Start(t)
 		}
 	}

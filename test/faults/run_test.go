@@ -58,13 +58,13 @@ func (r *run) randomSeconds(from, to float64) time.Duration {
 
 // master returns the Redis server that holds the sale now.
 func (r *run) master(t *testing.T) *servers.RedisServer {
-	r.Aim(t, r.goods)
+	r.SelectRedis(t, r.goods)
 	return r.Redis
 }
 
 // masterClient is a client of that server alone.
 func (r *run) masterClient(t *testing.T) *redis.Client {
-	r.Aim(t, r.goods)
+	r.SelectRedis(t, r.goods)
 	return r.RedisNode(t)
 }
 
@@ -87,7 +87,7 @@ func execute(t *testing.T, f fault, seed uint64) {
 	}
 	var report buyers.Report
 	var err error
-	r.AimRabbit(t, r.goods)
+	r.SelectRabbit(t, r.goods)
 	go func() {
 		defer close(r.ended)
 		report, err = buyers.Run(t.Context(), r.plan(f))
@@ -126,7 +126,7 @@ func (r *run) createSale(t *testing.T, f fault) {
 		return
 	}
 	for i, p := range r.APIs {
-		p.Become(t, file)
+		p.RestartAs(t, file)
 		requireClock(t, r.Base(i), f.clockOffset)
 	}
 }

@@ -118,7 +118,7 @@ func (r *Installation) TableRows(t testing.TB) map[string]int64 {
 	count := make(map[string]int64, len(tables))
 	for _, table := range tables {
 		var n int64
-		//nolint:gosec // its own name
+		//nolint:gosec // the server itself names its tables
 		row := r.db.QueryRowContext(t.Context(), "SELECT COUNT(*) FROM "+table)
 		require.NoError(t, row.Scan(&n))
 		count[table] = n
@@ -126,8 +126,8 @@ func (r *Installation) TableRows(t testing.TB) map[string]int64 {
 	return count
 }
 
-// SQLDo runs a statement as the administrator.
-func (r *Installation) SQLDo(t testing.TB, statement string) {
+// ExecSQL runs a statement as the administrator, for at most 30 s.
+func (r *Installation) ExecSQL(t testing.TB, statement string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 30*time.Second)
 	defer cancel()
 	must.Get(r.db.ExecContext(ctx, statement))(t, statement)

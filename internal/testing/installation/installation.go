@@ -37,18 +37,18 @@ type Options struct {
 	Failover        bool     // Redis has a Replica, and three Sentinels for failover
 	OwnSQL          bool     // a private MariaDB or group on a Disk that a test can fill
 	BusWires        bool     // allows partitions between nodes of a Redis Cluster
-	Plain           bool     // programs' account may not write to a MySQL that is read-only
+	PlainAccount    bool     // programs' account may not write to a MySQL that is read-only
 	Hosts           bool     // each API listens on a loopback address of its own
 	Programs        string   // the folder of another build of the programs
 }
 
 // Installation is a running installation.
 type Installation struct {
-	Redis     *servers.RedisServer   // in a Cluster the master that stores the sale: see Aim
+	Redis     *servers.RedisServer   // in a Cluster the sale's master: see SelectRedis
 	Cluster   *servers.RedisNodes    // nil for a single Redis
 	Replica   *servers.RedisServer   // follows Redis over the wire "replica-redis": see Failover
 	Sentinels []*servers.RedisServer // know Redis as servers.SentinelMaster
-	Rabbit    *servers.RabbitServer  // in a cluster the node that AimRabbit chose
+	Rabbit    *servers.RabbitServer  // in a cluster the node that SelectRabbit chose
 	Rabbits   *servers.RabbitNodes   // nil for a single broker
 	SQL       *servers.SQLServer     // in a Group its first primary; nil if DSN was given
 	Group     *servers.SQLGroup      // nil for a single MySQL
@@ -85,10 +85,10 @@ func Start(t testing.TB, suite *servers.Suite, o Options) *Installation {
 	r.Tokens = must.Get(auth.New([]byte(Secret), 0, time.Now))(t)
 	env := append([]string{"SECKILL_JWT_SECRET=" + Secret, "SECKILL_LOG_FORMAT=text"}, o.Env...)
 	out, err := tryFile(t, programFile(t, o.Programs, "seckillctl"),
-		append(r.servers(t, "", Options{}), env...), "migrate")
+		append(r.addressSettings(t, "", Options{}), env...), "migrate")
 	require.NoError(t, err, "%s", out)
-	r.consumerEnv, r.apiEnv = append(r.servers(t, "consumer", o), env...),
-		append(r.servers(t, "api", o), env...)
+	r.consumerEnv, r.apiEnv = append(r.addressSettings(t, "consumer", o), env...),
+		append(r.addressSettings(t, "api", o), env...)
 	r.hosts = o.Hosts
 	for range max(1, o.Consumers) {
 		r.JoinConsumer(t)
@@ -153,7 +153,7 @@ func (r *Installation) PutUp(t testing.TB, units, perBuyer int64) string {
 // PutUpFor works as PutUp with a given period.
 func (r *Installation) PutUpFor(t testing.TB, units, perBuyer int64, start, end time.Time) string {
 	goods := must.Get(r.TryPutUpFor(t, units, perBuyer, start, end))(t)
-	r.Aim(t, goods)
+	r.SelectRedis(t, goods)
 	return goods
 }
 

@@ -19,9 +19,9 @@ import (
 	"flashsale.dev/seckill/internal/testing/servers"
 )
 
-// groups numbers the installations with a group. Each has a network of its own in the driver, which
-// never removes networks.
-var groups atomic.Int64 //nolint:gochecknoglobals // so is what it numbers
+// groups numbers the installations with a group. Each registers a network of its own with the
+// driver, whose registry is global.
+var groups atomic.Int64 //nolint:gochecknoglobals // the driver's registry is global too
 
 // startSQL creates a database on the suite's MySQL or on one of the installation's own.
 func (r *Installation) startSQL(t testing.TB, suite *servers.Suite, o Options) {
@@ -157,6 +157,7 @@ func (r *Installation) ownGroup(t testing.TB) {
 	r.Disk = disks[slices.Index(group.Members(), r.SQL)]
 }
 
+// endWith ends a server when the test does, and logs its end if the test failed.
 func endWith(t testing.TB, end func() error, server interface{ Log() string }) {
 	t.Cleanup(func() {
 		if t.Failed() {

@@ -97,8 +97,8 @@ func tryFile(t testing.TB, file string, env []string, args ...string) (string, e
 	return string(out), err
 }
 
-// StartProgram starts a program and waits until it is ready. addrSetting is the setting for the
-// address, a free port where env does not set it.
+// StartProgram starts a program and waits until it is ready. addrSetting names the setting of the
+// address that serves /readyz; without it in env the program gets a free port.
 func StartProgram(t testing.TB, name, addrSetting string, env []string, args ...string) *Program {
 	return startProgramOn(t, "127.0.0.1", programFile(t, "", name), addrSetting, env, args...)
 }
@@ -148,15 +148,15 @@ func (p *Program) Launch(t testing.TB) {
 	require.NoError(t, p.Process.Start())
 }
 
-// Become stops a program as an operator does and starts another build of it.
-func (p *Program) Become(t testing.TB, file string) {
+// RestartAs stops a program with SIGTERM and starts another build of it, an executable file.
+func (p *Program) RestartAs(t testing.TB, file string) {
 	require.NoError(t, p.Stop(), "%s", p.Log())
 	p.Path = file
 	p.Start(t)
 }
 
-// Use makes the next start run the program of a folder; "" is this commit's build.
-func (p *Program) Use(t testing.TB, folder string) { p.Path = programFile(t, folder, p.name) }
+// SetBuild makes the next start run the program of a folder; "" is this commit's build.
+func (p *Program) SetBuild(t testing.TB, folder string) { p.Path = programFile(t, folder, p.name) }
 
 func programFile(t testing.TB, folder, name string) string {
 	if folder == "" {
@@ -189,10 +189,10 @@ func (p *Program) Metric(t testing.TB, series string) float64 {
 	return must.Get(strconv.ParseFloat(number, 64))(t)
 }
 
-// Memory reads the program's memory in MB: VmRSS now, VmHWM at its peak.
-func (p *Program) Memory(t testing.TB, name string) float64 {
+// Memory reads a field of /proc/PID/status in MB: VmRSS is the memory now, VmHWM its peak.
+func (p *Program) Memory(t testing.TB, field string) float64 {
 	status := must.Get(os.ReadFile(fmt.Sprintf("/proc/%d/status", p.Pid())))(t)
-	_, after, found := strings.Cut(string(status), name+":")
+	_, after, found := strings.Cut(string(status), field+":")
 	require.True(t, found)
 	return must.Get(strconv.ParseFloat(strings.Fields(after)[0], 64))(t) * 1024 / 1e6
 }
@@ -200,8 +200,8 @@ func (p *Program) Memory(t testing.TB, name string) float64 {
 // Log returns the end of the program's log.
 func (p *Program) Log() string { return p.String() }
 
-// Wrote counts the lines of the log that contain all words.
-func (p *Program) Wrote(words ...string) (lines int) {
+// CountLogLines counts the lines of the log that contain all words.
+func (p *Program) CountLogLines(words ...string) (lines int) {
 	for line := range strings.Lines(p.LogTail(1 << 30)) {
 		if !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(line, w) }) {
 			lines++

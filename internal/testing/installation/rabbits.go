@@ -59,9 +59,9 @@ func OrderQueue(t testing.TB, goodsID string) string {
 	return fmt.Sprint("seckill.orders.", order.Shard(Number(t, goodsID), shards))
 }
 
-// AimRabbit sets Rabbit to the node that leads a goods' queue, and waits until the queue has a
+// SelectRabbit sets Rabbit to the node that leads a goods' queue, and waits until the queue has a
 // leader. It does not change a single broker.
-func (r *Installation) AimRabbit(t testing.TB, goodsID string) {
+func (r *Installation) SelectRabbit(t testing.TB, goodsID string) {
 	if r.Rabbits == nil {
 		return
 	}
@@ -75,8 +75,8 @@ func (r *Installation) AimRabbit(t testing.TB, goodsID string) {
 	})
 }
 
-// MoveRabbit moves the leadership of a goods' queue to another node and sets Rabbit to that node.
-func (r *Installation) MoveRabbit(t testing.TB, goodsID string, to *servers.RabbitServer) {
+// MoveQueueLeader makes another node the leader of a goods' queue and sets Rabbit to that node.
+func (r *Installation) MoveQueueLeader(t testing.TB, goodsID string, to *servers.RabbitServer) {
 	require.NoError(t, r.Rabbits.MoveLeader(t.Context(), r.vhost(t), OrderQueue(t, goodsID), to))
 	r.Rabbit = to
 }
@@ -89,9 +89,9 @@ func (r *Installation) rabbitUp() *servers.RabbitServer {
 	return r.Rabbits.Others(r.Rabbit)[0]
 }
 
-// MakeVHost creates the installation's vhost again, as an operator does after a broker lost its
+// RecreateVHost creates the installation's vhost again, as an operator does after a broker lost its
 // disk.
-func (r *Installation) MakeVHost(t testing.TB) {
+func (r *Installation) RecreateVHost(t testing.TB) {
 	require.NoError(t, r.rabbitUp().Manage(t.Context(), http.MethodPut, "/api/vhosts/"+r.vhost(t),
 		nil))
 }

@@ -17,7 +17,8 @@ import (
 	"flashsale.dev/seckill/internal/testing/servers"
 )
 
-// failoverPatience limits each step of a failover. A split vote costs a minute.
+// failoverPatience limits each step of a failover. After a split vote the sentinels vote again only
+// a minute later.
 const failoverPatience = 80 * time.Second
 
 // clusterRefresh is the interval at which the installation's own client reads the cluster's slots.
@@ -39,9 +40,9 @@ func (r *Installation) startRedis(t testing.TB, o Options) {
 // SaleKey returns a goods' first key in Redis. All other keys of the goods share its slot.
 func SaleKey(goods string) string { return "sk:{" + goods + "}" }
 
-// Aim sets Redis to the master that stores a sale now, and waits until the slot has a master. It
-// does not change a single Redis or one with Sentinels.
-func (r *Installation) Aim(t testing.TB, goods string) {
+// SelectRedis sets Redis to the master that stores a sale now, and waits until the slot has a
+// master. It does not change a single Redis or one with Sentinels.
+func (r *Installation) SelectRedis(t testing.TB, goods string) {
 	if r.Cluster == nil {
 		return
 	}
@@ -87,11 +88,11 @@ func (r *Installation) RedisClient(t testing.TB) redis.UniversalClient {
 
 // RedisNode opens a client of the single server that stores the sale, for faults of one server.
 func (r *Installation) RedisNode(t testing.TB) *redis.Client {
-	return direct(t, r.Redis)
+	return clientOf(t, r.Redis)
 }
 
-// direct opens a client of one server, master or not.
-func direct(t testing.TB, server *servers.RedisServer) *redis.Client {
+// clientOf opens a client of one server, be it a master or a replica.
+func clientOf(t testing.TB, server *servers.RedisServer) *redis.Client {
 	c := redis.NewClient(&redis.Options{
 		Addr: server.Addr(), MaxRetries: -1, DialTimeout: time.Second, ReadTimeout: time.Second,
 	})
@@ -129,7 +130,7 @@ func (r *Installation) addSentinels(t testing.TB, conf []string) {
 	require.NoError(t, r.RedisNode(t).ConfigSet(t.Context(), "repl-diskless-sync-delay", "0").Err())
 	r.Replica = servers.Redis(t,
 		append(conf, "repl-diskless-sync-delay 0", "replicaof "+host+" "+port)...)
-	r.Follows(t, r.Replica)
+	r.AwaitReplica(t, r.Replica)
 	for range servers.Sentinels {
 		r.Sentinels = append(r.Sentinels, servers.Sentinel(t, r.Redis))
 	}
@@ -156,7 +157,8 @@ func (r *Installation) masterName() string {
 	return servers.SentinelMaster
 }
 
-// knowsAll returns nil if a sentinel knows a synchronous replica and all other sentinels.
+// knowsAll returns nil if a sentinel knows all other sentinels and the replica, whose link to the
+// master must work.
 func knowsAll(ctx context.Context, c *redis.SentinelClient) error {
 	master, err := c.Master(ctx, servers.SentinelMaster).Result()
 	if err != nil {
@@ -174,9 +176,9 @@ func knowsAll(ctx context.Context, c *redis.SentinelClient) error {
 	return nil
 }
 
-// Follows waits until a server is a replica with a working link to its master.
-func (r *Installation) Follows(t testing.TB, server *servers.RedisServer) {
-	c := direct(t, server)
+// AwaitReplica waits until a server is a replica with a working link to its master.
+func (r *Installation) AwaitReplica(t testing.TB, server *servers.RedisServer) {
+	c := clientOf(t, server)
 	r.eventually(t, "replica "+server.Addr(), func(ctx context.Context) error {
 		info, err := c.Info(ctx, "replication").Result()
 		if err == nil && (field(info, "role") != "slave" ||
@@ -187,9 +189,9 @@ func (r *Installation) Follows(t testing.TB, server *servers.RedisServer) {
 	})
 }
 
-// Promoted waits until all sentinels name a server as the master and it is one.
-func (r *Installation) Promoted(t testing.TB, server *servers.RedisServer) {
-	c := direct(t, server)
+// AwaitPromotion waits until a server is a master and all sentinels name it as the master.
+func (r *Installation) AwaitPromotion(t testing.TB, server *servers.RedisServer) {
+	c := clientOf(t, server)
 	for _, addr := range r.sentinelAddrs() {
 		s := sentinel(t, addr)
 		r.eventually(t, "promotion of "+server.Addr(), func(ctx context.Context) error {
@@ -230,17 +232,17 @@ func (r *Installation) FailOver(t testing.TB, replica *servers.RedisServer) {
 		}
 		return errors.New("a failover has begun")
 	})
-	r.Promoted(t, replica)
+	r.AwaitPromotion(t, replica)
 }
 
-// Behind returns the replica's replication lag in bytes and the port over which it follows.
-func (r *Installation) Behind(t testing.TB) (bytes int64, port string) {
-	var has, had int64
+// ReplicationLag returns by how many bytes Replica lags, and the master's port that it connects to.
+func (r *Installation) ReplicationLag(t testing.TB) (bytes int64, port string) {
+	var sent, received int64
 	master := must.Get(r.RedisNode(t).Info(t.Context(), "replication").Result())(t)
-	replica := must.Get(direct(t, r.Replica).Info(t.Context(), "replication").Result())(t)
+	replica := must.Get(clientOf(t, r.Replica).Info(t.Context(), "replication").Result())(t)
 	must.Get(fmt.Sscan(field(master, "master_repl_offset")+" "+field(replica, "slave_repl_offset"),
-		&has, &had))(t)
-	return has - had, field(replica, "master_port")
+		&sent, &received))(t)
+	return sent - received, field(replica, "master_port")
 }
 
 // field returns the value of "name:value" in INFO's output.

@@ -11,10 +11,11 @@ import (
 	"flashsale.dev/seckill/internal/testing/netfault"
 )
 
-// servers returns the settings with the servers' addresses for one kind of program.
-func (r *Installation) servers(t testing.TB, kind string, o Options) []string {
+// addressSettings returns the settings with the servers' addresses for one kind of program: "api"
+// or "consumer".
+func (r *Installation) addressSettings(t testing.TB, kind string, o Options) []string {
 	redisAddr, amqpURL, dsn := r.redisAddrs(), strings.Join(r.amqpURLs(t), ","), r.DSN
-	if o.Plain {
+	if o.PlainAccount {
 		dsn = r.plainAccount(t)
 	}
 	dsn = r.sqlDSN(t, dsn, kind, o.Wired)
@@ -47,18 +48,21 @@ func (r *Installation) redisWire(t testing.TB, kind string) string {
 	if r.Cluster == nil {
 		return r.wire(t, kind+"-redis", r.redisAddrs())
 	}
-	return r.lay(kind+"-redis", netfault.StartCluster(t, clusterHosts[kind], r.Cluster.Addrs()...))
+	wire := netfault.StartCluster(t, clusterHosts[kind], r.Cluster.Addrs()...)
+	return r.addWire(kind+"-redis", wire)
 }
 
 // clusterHosts holds the hosts at which each kind of program finds the Redis Cluster's nodes over
 // its wire.
 var clusterHosts = map[string]string{"api": "127.0.0.2", "consumer": "127.0.0.3"}
 
+// wire opens a proxy to servers and returns its address.
 func (r *Installation) wire(t testing.TB, name string, servers ...string) string {
-	return r.lay(name, netfault.Start(t, servers...))
+	return r.addWire(name, netfault.Start(t, servers...))
 }
 
-func (r *Installation) lay(name string, wire *netfault.Proxy) string {
+// addWire makes a proxy one of the installation's Wires and returns its address.
+func (r *Installation) addWire(name string, wire *netfault.Proxy) string {
 	if r.Wires == nil {
 		r.Wires = make(map[string]*netfault.Proxy)
 	}
@@ -70,8 +74,8 @@ func (r *Installation) lay(name string, wire *netfault.Proxy) string {
 // DSN.
 func (r *Installation) plainAccount(t testing.TB) string {
 	cfg := must.Get(mysql.ParseDSN(r.DSN))(t)
-	r.SQLDo(t, "CREATE USER IF NOT EXISTS 'plain'@'127.0.0.1' IDENTIFIED BY 'plain'")
-	r.SQLDo(t, "GRANT ALL PRIVILEGES ON "+cfg.DBName+".* TO 'plain'@'127.0.0.1'")
+	r.ExecSQL(t, "CREATE USER IF NOT EXISTS 'plain'@'127.0.0.1' IDENTIFIED BY 'plain'")
+	r.ExecSQL(t, "GRANT ALL PRIVILEGES ON "+cfg.DBName+".* TO 'plain'@'127.0.0.1'")
 	cfg.User, cfg.Passwd = "plain", "plain"
 	return cfg.FormatDSN()
 }
