@@ -36,7 +36,7 @@ func TestSales_HaveTheDatabasesTime(t *testing.T) {
 	database := elsewhere{h.store, -25 * time.Hour}
 	service := *h.Sales
 	service.Store, service.Opener.Store = database, database
-	once := salechange.IdempotencyKey{ActorID: operator.ID, Key: "once"}
+	key := salechange.IdempotencyKey{ActorID: operator.ID, Key: "k"}
 	yesterday := time.Now().Add(-24 * time.Hour)
 	create := func() seckill.Sale {
 		sale, err := service.Create(ctx, operator, seckill.NewSale{
@@ -62,9 +62,9 @@ func TestSales_HaveTheDatabasesTime(t *testing.T) {
 	audited(sale.GoodsID)
 
 	sale = create()
-	require.NoError(t, service.Delete(ctx, operator, sale.GoodsID, once))
+	require.NoError(t, service.Delete(ctx, operator, sale.GoodsID, key))
 	audited(sale.GoodsID)
-	require.NoError(t, service.Delete(ctx, operator, sale.GoodsID, once), "a repeated key")
+	require.NoError(t, service.Delete(ctx, operator, sale.GoodsID, key), "a repeated key")
 }
 
 // TestTimes_LaterCountsTheTimeSinceTheReading sleeps between a reading and its use, which counts

@@ -210,25 +210,25 @@ func eightTimes[T any](t *testing.T, call func(i int) (T, error)) []T {
 // sale once. The key belongs to its actor, rejects another body and expires after a day.
 func (h fixture) TestChange_SameKeyChangesOnce(t *testing.T) {
 	sale := h.exposed(10, 5)
-	raise := func(units int64, once salechange.IdempotencyKey, now time.Time) (int64, error) {
+	raise := func(units int64, key salechange.IdempotencyKey, now time.Time) (int64, error) {
 		c := salechange.Change{StockDelta: units}
-		b, err := h.Change(t.Context(), sale.GoodsID, c, once, now)
+		b, err := h.Change(t.Context(), sale.GoodsID, c, key, now)
 		return b.Sale.Total, err
 	}
-	once := salechange.IdempotencyKey{ActorID: "1", Key: "k", Hash: "h"}
-	totals := eightTimes(t, func(int) (int64, error) { return raise(5, once, today) })
+	key := salechange.IdempotencyKey{ActorID: "1", Key: "k", Hash: "h"}
+	totals := eightTimes(t, func(int) (int64, error) { return raise(5, key, today) })
 	require.Equal(t, []int64{15, 15, 15, 15, 15, 15, 15, 15}, totals,
 		"every request gets the first answer")
 	require.EqualValues(t, 15, h.sale(sale.GoodsID).Total)
 	require.Len(t, h.moves(sale.GoodsID), 1)
 
-	other := once
+	other := key
 	other.Hash = "another body"
 	_, err := raise(6, other, today)
 	requireConflict(t, err)
 	other.ActorID = "2" // another actor may use the same key
 	must.Get(raise(6, other, today))(t)
-	must.Get(raise(5, once, today.Add(25*time.Hour)))(t)
+	must.Get(raise(5, key, today.Add(25*time.Hour)))(t)
 	require.EqualValues(t, 26, h.sale(sale.GoodsID).Total, "a key expires after a day")
 }
 
@@ -271,12 +271,12 @@ func (h fixture) TestCreateSale_SameKeyCreatesOneSale(t *testing.T) {
 // of the first request, and its result afterwards.
 func (h fixture) TestChange_RepeatedCutContinuesTheFirst(t *testing.T) {
 	sale := h.exposed(10, 5)
-	once := salechange.IdempotencyKey{ActorID: "1", Key: "k", Hash: "h"}
+	key := salechange.IdempotencyKey{ActorID: "1", Key: "k", Hash: "h"}
 	begin := func() inventory.BegunChange {
 		ctx := seckill.WithActor(t.Context(),
-			seckill.Actor{ID: once.ActorID, Role: seckill.Merchant})
+			seckill.Actor{ID: key.ActorID, Role: seckill.Merchant})
 		cut := salechange.Change{StockDelta: -4}
-		return must.Get(h.Change(ctx, sale.GoodsID, cut, once, today))(t)
+		return must.Get(h.Change(ctx, sale.GoodsID, cut, key, today))(t)
 	}
 	first, second := begin(), begin()
 	require.Equal(t, first.Cut, second.Cut)
@@ -339,14 +339,14 @@ func (h fixture) TestDeleteDraft_DeletesOnlyDrafts(t *testing.T) {
 	require.Equal(t, salechange.ActDelete, h.auditOf(draft.GoodsID, 1)[0].Action,
 		"the audit log records the deletion")
 
-	again, once := h.draft(1, 10, 3), salechange.IdempotencyKey{ActorID: "1", Key: "away", Hash: "h"}
-	_, known, err := h.Answered(t.Context(), once, today)
+	again, key := h.draft(1, 10, 3), salechange.IdempotencyKey{ActorID: "1", Key: "away", Hash: "h"}
+	_, known, err := h.Answered(t.Context(), key, today)
 	require.NoError(t, err)
 	require.False(t, known)
 	for range 2 {
-		require.NoError(t, h.DeleteDraft(t.Context(), again.GoodsID, once, today))
+		require.NoError(t, h.DeleteDraft(t.Context(), again.GoodsID, key, today))
 	}
-	gone, known, err := h.Answered(t.Context(), once, today)
+	gone, known, err := h.Answered(t.Context(), key, today)
 	require.NoError(t, err)
 	require.True(t, known)
 	require.Equal(t, again.GoodsID, gone.GoodsID)

@@ -38,8 +38,8 @@ func (h fixture) TestForget_DeletesFinishedWorkInBatches(t *testing.T) {
 		require.NoError(t, h.RecordBarrier(ctx, sale.GoodsID, bar, today))
 	}
 	for i := range 5 {
-		once := salechange.IdempotencyKey{ActorID: "auth0|A", Key: fmt.Sprint(i), Hash: "h"}
-		cut := must.Get(h.Change(ctx, sale.GoodsID, salechange.Change{StockDelta: -1}, once,
+		key := salechange.IdempotencyKey{ActorID: "auth0|A", Key: fmt.Sprint(i), Hash: "h"}
+		cut := must.Get(h.Change(ctx, sale.GoodsID, salechange.Change{StockDelta: -1}, key,
 			today))(t).Cut
 		if i < 4 {
 			_, _, err := h.EndCut(ctx, *cut, order.MoveApplied, today)
