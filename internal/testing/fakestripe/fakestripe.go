@@ -1,9 +1,12 @@
-// Package fakestripe is a strict stand-in for the part of Stripe's API that this project calls. It
-// refuses parameters that it does not know, sessions that last too short or too long, and a key
-// that is repeated with other parameters. It counts the money that buyers pay and get back.
+// Package fakestripe is a strict stand-in for the part of Stripe's API that this project calls. In
+// a new session it refuses unknown and missing parameters, an amount below 50, and a lifetime
+// outside 30 minutes to 24 hours. It refuses an idempotency key that is repeated with other
+// parameters. It counts the money that buyers pay and get back. All amounts are in the currency's
+// smallest unit.
 //
-// Tests decide what happens on its pages and what gets lost. It sends no webhooks itself: Webhook
-// returns the signed body and header, which a test sends when and as often as it likes.
+// A test decides what buyers do on Stripe's pages, and which answers get lost. The stand-in sends
+// no webhooks itself. Methods that return a body and a header return a signed event, which the test
+// delivers as often as it likes.
 package fakestripe
 
 import (
@@ -24,13 +27,14 @@ import (
 	"github.com/stripe/stripe-go/v85/webhook"
 )
 
-// The keys of the stand-in.
+// Key is the only API key that the stand-in accepts. WebhookSecret signs its events.
 const (
 	Key           = "sk_test_of_the_stand_in"
 	WebhookSecret = "whsec_of_the_stand_in"
 )
 
-// leastAmount is the least amount of a session. Stripe's depends on the currency; this is of USD.
+// leastAmount is the least amount of a session in cents. Stripe's depends on the currency; this is
+// that of USD.
 const leastAmount = 50
 
 // Object is a JSON object of Stripe.
@@ -44,16 +48,16 @@ type Server struct {
 	run      string // makes ids unique among servers
 	sessions map[string]Object
 	intents  map[string]Object
-	refunds  map[string][]Object // by payment
-	disputes map[string][]Object // the same
+	refunds  map[string][]Object // by the id of the payment intent
+	disputes map[string][]Object // by the id of the payment intent
 	replies  map[string]reply    // by idempotency key
-	lose     map[string]int      // answers to lose, by path prefix
-	broken   map[string]int      // requests to fail, by method and path
-	calls    map[string]int      // by method and path without ids
-	refused  string              // the code of refused refunds; "": they are made
+	lose     map[string]int      // number of answers to lose, by path prefix
+	broken   map[string]int      // number of requests to fail, by method and path
+	calls    map[string]int      // number of requests, by method and path
+	refused  string              // error code with which refunds are refused; "": they succeed
 }
 
-// reply is what a key stands for.
+// reply is the answer that an idempotency key repeats, with the parameters of its request.
 type reply struct {
 	params string
 	status int
@@ -73,21 +77,22 @@ func Start(tb testing.TB) *Server {
 	return s
 }
 
-// Lose makes the next n answers to requests below a path get lost after they took effect.
+// Lose makes the next n requests below a path take effect without an answer: the connection breaks.
 func (s *Server) Lose(path string, n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.lose[path] = n
 }
 
-// Break makes the next n requests, such as of "POST /v1/refunds", fail with 500 and no effect.
+// Break makes the next n requests of a call, such as "POST /v1/refunds", fail with 500 and without
+// an effect.
 func (s *Server) Break(call string, n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.broken[call] = n
 }
 
-// Calls returns the number of requests, such as of "POST /v1/refunds".
+// Calls returns how many requests of a call arrived, such as "POST /v1/refunds".
 func (s *Server) Calls(call string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -102,7 +107,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	s.calls[r.Method+" "+r.URL.Path]++
 	status, body := http.StatusUnauthorized, refusal("invalid_request_error", "", "key")
 	if r.Header.Get("Authorization") == "Bearer "+Key {
-		status, body = s.once(r, parts)
+		status, body = s.repeatOrTry(r, parts)
 	}
 	for path, n := range s.lose {
 		if n > 0 && strings.HasPrefix(r.URL.Path, path) {
@@ -115,9 +120,9 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(body)
 }
 
-// once repeats the answer of a key that has one, also a failure. Like Stripe it keeps none of a
-// request with invalid parameters, which it does not begin to execute.
-func (s *Server) once(r *http.Request, parts []string) (int, Object) {
+// repeatOrTry repeats the answer that an idempotency key already has, be it a failure, or executes
+// the request. Like Stripe it keeps no answer that refuses a parameter.
+func (s *Server) repeatOrTry(r *http.Request, parts []string) (int, Object) {
 	key := r.Header.Get("Idempotency-Key")
 	params := r.URL.Path + "?" + r.PostForm.Encode()
 	if known, ok := s.replies[key]; ok && r.Method == http.MethodPost {
@@ -249,7 +254,8 @@ func (s *Server) id(kind string) string {
 	return fmt.Sprintf("%s_%s%d", kind, s.run, s.serial)
 }
 
-// RefuseRefunds makes Stripe refuse refunds with a code, such as charge_disputed; "" ends that.
+// RefuseRefunds makes every refund fail with an error code of Stripe, such as charge_disputed; with
+// "" refunds succeed again.
 func (s *Server) RefuseRefunds(code string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -290,8 +296,8 @@ func (s *Server) makeRefund(intent Object, amount int64) Object {
 	return maps.Clone(refund)
 }
 
-// Refund refunds a part of a payment as the merchant does on Stripe's pages. It returns the event
-// of it.
+// Refund refunds a part of a payment intent as the merchant does on Stripe's pages. It returns the
+// event refund.created.
 func (s *Server) Refund(intent string, amount int64) (body, header string) {
 	s.mu.Lock()
 	object := s.makeRefund(s.intents[intent], amount)
@@ -299,8 +305,8 @@ func (s *Server) Refund(intent string, amount int64) (body, header string) {
 	return s.Event("refund.created", object)
 }
 
-// FailRefund makes the last refund of a payment fail at the buyer's bank, after it had succeeded.
-// The money is the account's again. It returns the event of it.
+// FailRefund makes the last refund of a payment intent fail at the buyer's bank after it had
+// succeeded. The money returns to the merchant's account. It returns the event refund.failed.
 func (s *Server) FailRefund(intent string) (body, header string) {
 	s.mu.Lock()
 	refund := s.refunds[intent][len(s.refunds[intent])-1]
@@ -313,7 +319,8 @@ func (s *Server) FailRefund(intent string) (body, header string) {
 	return s.Event("refund.failed", object)
 }
 
-// Dispute disputes a part of a payment, as the buyer's bank does, and returns the event of it.
+// Dispute disputes a part of a payment intent, as the buyer's bank does. It returns the event
+// charge.dispute.created.
 func (s *Server) Dispute(intent string, amount int64) (body, header string) {
 	s.mu.Lock()
 	paid := s.intents[intent]
@@ -328,7 +335,8 @@ func (s *Server) Dispute(intent string, amount int64) (body, header string) {
 	return s.Event("charge.dispute.created", object)
 }
 
-// CloseDispute closes the last dispute of a payment as won or lost, and returns the event of it.
+// CloseDispute closes the last dispute of a payment intent with the status "won" or "lost". It
+// returns the event charge.dispute.closed.
 func (s *Server) CloseDispute(intent, status string) (body, header string) {
 	s.mu.Lock()
 	dispute := s.disputes[intent][len(s.disputes[intent])-1]
@@ -338,7 +346,8 @@ func (s *Server) CloseDispute(intent, status string) (body, header string) {
 	return s.Event("charge.dispute.closed", object)
 }
 
-// Pay pays the session of a URL in full. It fails like Stripe's page if the session is not open.
+// Pay pays the session of a page in full and returns its id. Like Stripe's page it fails if the
+// session is not open.
 func (s *Server) Pay(pageURL string) (session string, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -347,12 +356,12 @@ func (s *Server) Pay(pageURL string) (session string, err error) {
 	if !ok || found["status"] != "open" {
 		return "", fmt.Errorf("session %s can't be paid", id)
 	}
-	s.take(found)
+	s.complete(found)
 	return id, nil
 }
 
-// take completes a session with a payment.
-func (s *Server) take(session Object) {
+// complete completes a session with a payment.
+func (s *Server) complete(session Object) {
 	intent := s.id("pi")
 	session["status"], session["payment_status"] = "complete", "paid"
 	session["payment_intent"] = intent
@@ -367,8 +376,9 @@ func (s *Server) take(session Object) {
 	}
 }
 
-// PayOther makes and pays a session that names the same order, with changed fields. It stands for a
-// mistake in the account, such as a payment link with another price.
+// PayOther makes and pays a copy of a session with changed fields, and returns its id. The copy
+// names the same order. Such sessions come from a mistake in the account, for example a payment
+// link with another price.
 func (s *Server) PayOther(session string, changes Object) (other string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -376,7 +386,7 @@ func (s *Server) PayOther(session string, changes Object) (other string) {
 	maps.Copy(copied, changes)
 	copied["id"] = s.id("cs_test")
 	s.sessions[copied["id"].(string)] = copied
-	s.take(copied)
+	s.complete(copied)
 	return copied["id"].(string)
 }
 
@@ -392,22 +402,22 @@ func (s *Server) Session(orderSn string) (id string) {
 	return id
 }
 
-// Currency returns the currency of a session, as Stripe writes it.
+// Currency returns the currency of a session as the request sent it.
 func (s *Server) Currency(session string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.sessions[session]["currency"].(string)
 }
 
-// Status returns the status of a session.
+// Status returns the status of a session: open, complete or expired.
 func (s *Server) Status(session string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.sessions[session]["status"].(string)
 }
 
-// Money returns what the payments of an order sum up to, less refunds and lost disputes, and the
-// number of its open sessions.
+// Money returns the sum of an order's payments less refunds and lost disputes, and the number of
+// its open sessions.
 func (s *Server) Money(orderSn string) (kept int64, open int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -439,7 +449,7 @@ func (s *Server) Webhook(kind, session string, changes Object) (body, header str
 	return s.Event(kind, object)
 }
 
-// Event returns a signed event about any object.
+// Event returns a signed event of a kind, such as refund.failed, about any object.
 func (s *Server) Event(kind string, object Object) (body, header string) {
 	s.mu.Lock()
 	id := s.id("evt")
@@ -451,14 +461,14 @@ func (s *Server) Event(kind string, object Object) (body, header string) {
 	return string(payload), Sign(string(payload), WebhookSecret, time.Now())
 }
 
-// Intent returns the id of the payment of a session.
+// Intent returns the id of the payment intent of a session that was paid.
 func (s *Server) Intent(session string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.sessions[session]["payment_intent"].(string)
 }
 
-// Sign returns the signature header of a body.
+// Sign returns the value of the header Stripe-Signature for a body.
 func Sign(body, secret string, at time.Time) string {
 	return webhook.GenerateTestSignedPayload(&webhook.UnsignedPayload{
 		Payload: []byte(body), Secret: secret, Timestamp: at,
