@@ -17,8 +17,9 @@ type apiKeyCmd struct {
 	Revoke revokeAPIKeyCmd `cmd:"" help:"Revoke a key on every node within a second."`
 }
 
-// anOperator is the actor of this command line. It has no id, which lists show as no maker.
-func anOperator() seckill.Actor { return seckill.Actor{Role: seckill.Operator} }
+// cliActor returns the actor of every command: an operator without an id, because nobody signs in
+// to the command line. A key that it makes has an empty createdBy.
+func cliActor() seckill.Actor { return seckill.Actor{Role: seckill.Operator} }
 
 // withKeys opens the database and calls work with its API keys.
 func (d database) withKeys(s *session, work func(*apikey.Service) error) error {
@@ -38,7 +39,7 @@ type createAPIKeyCmd struct {
 // Run prints only the key, so that a shell can use it; JSON has its id and scopes too.
 func (c *createAPIKeyCmd) Run(s *session) error {
 	return c.withKeys(s, func(keys *apikey.Service) error {
-		k, text, err := keys.Create(s.ctx, anOperator(),
+		k, text, err := keys.Create(s.ctx, cliActor(),
 			apikey.NewKey{MerchantID: c.Merchant, Name: c.Name, Scopes: c.Scopes})
 		if err != nil {
 			return err
@@ -63,7 +64,7 @@ type listAPIKeysCmd struct {
 func (c *listAPIKeysCmd) Run(s *session) error {
 	return c.withKeys(s, func(keys *apikey.Service) error {
 		for before := ""; ; {
-			page, err := keys.List(s.ctx, anOperator(), c.Merchant, before, 100)
+			page, err := keys.List(s.ctx, cliActor(), c.Merchant, before, 100)
 			if err != nil || len(page) == 0 {
 				return err
 			}
@@ -108,7 +109,7 @@ type revokeAPIKeyCmd struct {
 // Run fails if the key does not exist.
 func (c *revokeAPIKeyCmd) Run(s *session) error {
 	return c.withKeys(s, func(keys *apikey.Service) error {
-		k, err := keys.Revoke(s.ctx, anOperator(), apikey.IDOf(c.ID))
+		k, err := keys.Revoke(s.ctx, cliActor(), apikey.IDOf(c.ID))
 		if err != nil {
 			return err
 		}

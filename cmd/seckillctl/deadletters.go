@@ -26,9 +26,9 @@ type deadLettersCmd struct {
 	Discard discardDeadLetterCmd `cmd:"" help:"Delete a dead letter; its order stays failed."`
 }
 
-// resolver holds the flags of commands that requeue dead letters. Requeuing reserves in Redis,
-// writes to MySQL, and checks that this installation made the order number.
-type resolver struct {
+// requeueFlags holds the flags of a command that requeues. Requeuing reserves in Redis, writes to
+// MySQL, and checks by the order secrets that this installation made the order number.
+type requeueFlags struct {
 	database
 	redisServer
 	orderSecrets
@@ -42,8 +42,8 @@ type orderSecrets struct {
 	OldSecrets  config.Secret `name:"old-order-secrets" env:"SECKILL_OLD_ORDER_SECRETS" help:"Former secrets of order numbers, separated by commas."`
 }
 
-// keys returns the secrets: the first signs. It refuses a short one, with which no API starts: no
-// API would accept the codes.
+// keys returns the secrets; the first signs. It refuses a secret of fewer than auth.MinSecret
+// bytes: no API starts with it, so no API would accept what it signs.
 func (o orderSecrets) keys() ([][]byte, error) {
 	const settings = "SECKILL_ORDER_SECRET (--order-secret) or SECKILL_JWT_SECRET " +
 		"(--jwt-secret) of the API"
@@ -63,8 +63,8 @@ func (o orderSecrets) keys() ([][]byte, error) {
 	return keys, nil
 }
 
-// with opens the servers and calls work.
-func (r *resolver) with(s *session, work func(*deadletter.Service) error) error {
+// with opens MySQL and Redis, calls work and closes them.
+func (r *requeueFlags) with(s *session, work func(*deadletter.Service) error) error {
 	keys, err := r.keys()
 	if err != nil {
 		return err
@@ -116,14 +116,14 @@ func printDeadLetter(s *session, d order.DeadLetter) error {
 // requeueDeadLetterCmd reserves the units again and writes the order under the number of the 202.
 // If no units are available, the command is refused and the dead letter remains.
 type requeueDeadLetterCmd struct {
-	resolver
+	requeueFlags
 	ID string `arg:"" help:"The dead letter's id."`
 }
 
 // Run prints the number and the status of the written order.
 func (c *requeueDeadLetterCmd) Run(s *session) error {
 	return c.with(s, func(service *deadletter.Service) error {
-		o, err := service.Requeue(s.ctx, anOperator(), c.ID)
+		o, err := service.Requeue(s.ctx, cliActor(), c.ID)
 		if err != nil {
 			return err
 		}
@@ -148,7 +148,7 @@ func (c *discardDeadLetterCmd) Run(s *session) error {
 	return c.with(s, func(store *sqlstore.Store) error {
 		now, err := store.Now(s.ctx)
 		if err == nil {
-			err = store.RemoveDeadLetter(seckill.WithActor(s.ctx, anOperator()), c.ID, now)
+			err = store.RemoveDeadLetter(seckill.WithActor(s.ctx, cliActor()), c.ID, now)
 		}
 		if err != nil {
 			return err

@@ -79,7 +79,7 @@ func (c *verifyDrawCmd) Run(s *session) error {
 // read returns the published draw of the flags or of the file.
 func (c *verifyDrawCmd) read(stdin io.Reader) (drawFile, error) {
 	if c.File == "" {
-		return c.ofFlags()
+		return c.fromFlags()
 	}
 	if c.Digest != "" || c.Size != 0 || c.Commitment != "" {
 		return drawFile{}, usage(errors.New("--file has the digest, the size and the commitment"))
@@ -102,9 +102,9 @@ func (c *verifyDrawCmd) read(stdin io.Reader) (drawFile, error) {
 	return claims, nil
 }
 
-// ofFlags returns the draw of the flags. Without a commitment it takes the seed's own hash. The
-// positions are then those of the seed, and nothing proves when the seed was chosen.
-func (c *verifyDrawCmd) ofFlags() (drawFile, error) {
+// fromFlags returns the draw that the flags describe. Without a commitment it uses the seed's own
+// hash. The positions are then those of the seed, and nothing proves when the seed was chosen.
+func (c *verifyDrawCmd) fromFlags() (drawFile, error) {
 	if len(c.Numbers) == 0 {
 		return drawFile{}, usage(errors.New("--seed needs a number"))
 	}

@@ -33,9 +33,9 @@ type limiter struct {
 	Key  string `arg:"" help:"The key that the rule counts by, such as a goods id; * for every key."`
 }
 
-// with calls work, then removes this process from the list of nodes that share the limits. Reading
-// the overrides adds it to that list. An extra node would lower the share of each real one while
-// Redis fails.
+// with calls work, then removes this process from the list of nodes that share the limits, which it
+// joins when it reads the overrides. An extra node would lower each API's share while Redis is
+// down.
 func (l *limiter) with(s *session, work func(*rules.Admin) error) error {
 	client := connect.RedisOf(l.settings())
 	defer client.Close()

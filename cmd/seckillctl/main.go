@@ -58,8 +58,9 @@ type session struct {
 	json           bool
 }
 
-// run reads confirmations from standard input. Tests call runWith, which takes the input as a
-// parameter; app.Main passes none.
+// run runs a command with the process' standard input, from which it reads confirmations. app.Main
+// passes no input. It reads the process' own environment instead of environ, because kong reads no
+// other.
 func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) error {
 	return withExitCode(runWith(ctx, args, os.Stdin, stdout, stderr))
 }
@@ -96,7 +97,7 @@ func runWith(ctx context.Context, args []string, stdin io.Reader, stdout, stderr
 	err = k.Run(&session{
 		ctx: ctx, stdin: stdin, stdout: stdout, stderr: stderr, json: c.Output == "json",
 	})
-	return withServer(err, k.Flags())
+	return withRemedy(err, k.Flags())
 }
 
 // checkNumbers holds the flags of settings to the bounds of the programs. A rebuild with other ones
@@ -121,9 +122,9 @@ func checkNumbers(flags []*kong.Flag) error {
 	return errors.Join(problems...)
 }
 
-// longFlags accepts one dash for every flag, as the other programs do. kong would read -yes as the
-// short flags y, e and s. The values of -o may follow it directly.
-// No argument at all prints the help, because a bare error would not list the commands.
+// longFlags returns the arguments with two dashes for flags that have one, which the other programs
+// accept. kong would read -yes as the short flags y, e and s. -ojson and -otext stay as they are.
+// Without any argument it returns --help, because a mere error would not list the commands.
 func longFlags(args []string) []string {
 	if len(args) == 0 {
 		return []string{"--help"}
@@ -134,8 +135,8 @@ func longFlags(args []string) []string {
 			break
 		}
 		name, _, _ := strings.Cut(a, "=")
-		several := len(name) > 2 && name[0] == '-' && name[1] >= 'a' && name[1] <= 'z'
-		if several && a != "-ojson" && a != "-otext" {
+		long := len(name) > 2 && name[0] == '-' && name[1] >= 'a' && name[1] <= 'z'
+		if long && a != "-ojson" && a != "-otext" {
 			list[i] = "-" + a
 		}
 	}
@@ -148,8 +149,8 @@ type database struct {
 	DSN string `name:"mysql-dsn" env:"SECKILL_MYSQL_DSN" default:"seckill:seckill@tcp(127.0.0.1:3306)/seckill" help:"Go-sql-driver DSN, or sqlite:FILE."`
 }
 
-// with opens the database, calls work and closes it. Commands that only read do not migrate: an old
-// program must not change a newer schema. Nor do they make a file, as SQLite would for a wrong name.
+// with opens the database, calls work and closes it. It never migrates: an old program must not
+// change a newer schema. It refuses a missing SQLite file, which SQLite would create.
 func (d database) with(s *session, work func(*sqlstore.Store) error) error {
 	if file, sqlite := sqlstore.SQLiteFile(d.DSN); sqlite {
 		if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
@@ -159,7 +160,7 @@ func (d database) with(s *session, work func(*sqlstore.Store) error) error {
 	return d.withNew(s, work)
 }
 
-// withNew is with for a command that may make the database.
+// withNew works as with, and lets SQLite create a missing file.
 func (d database) withNew(s *session, work func(*sqlstore.Store) error) error {
 	store, err := sqlstore.Open(s.ctx, d.DSN, "")
 	if err != nil {
@@ -220,7 +221,8 @@ func (c *migrateCmd) await(ctx context.Context, store *sqlstore.Store) error {
 		case waiting.Err() != nil:
 			return last
 		}
-		if end, _ := waiting.Deadline(); time.Now().Before(end) { // else the end cut it short
+		// At the deadline Ping fails for that alone. Its error would hide the server's last one.
+		if end, _ := waiting.Deadline(); time.Now().Before(end) {
 			last = err
 		}
 		time.Sleep(200 * time.Millisecond)
@@ -263,9 +265,9 @@ func (c *tokenCmd) Run(s *session) error {
 		token)
 }
 
-// secret returns the secret of the setting, or the one that a standalone keeps in its data
-// directory. A first user has set nothing. As in the API, spaces around it do not count, nor does a
-// line break at the end of the file.
+// secret returns the secret of the setting. If that is empty, as for a first user, it returns the
+// one that a standalone keeps in its data directory. As in the API, spaces around a secret and the
+// line break at the end of its file do not count.
 func (c *tokenCmd) secret() ([]byte, error) {
 	text := []byte(c.Secret)
 	if c.Secret == "" {

@@ -31,10 +31,10 @@ type confirmation struct {
 	Yes bool `help:"Do not ask for confirmation."`
 }
 
-// confirmed requires a confirmation, unless -yes was given. Any answer but y or yes is an error,
-// and so is the end of the input. A script without a terminal must pass -yes.
-func (y confirmation) confirmed(s *session, what string) error {
-	if y.Yes {
+// confirmed asks for a confirmation of what, unless -yes is set. It returns nil for the answers y
+// and yes, and an error for any other and at the end of the input. So a script must pass -yes.
+func (c confirmation) confirmed(s *session, what string) error {
+	if c.Yes {
 		return nil
 	}
 	fmt.Fprintf(s.stderr, "%s? [y/N] ", what)
@@ -58,18 +58,19 @@ const (
 	codeBadDraw    = 6
 )
 
-// exitError is an error with an exit code, which app.Main reads.
+// exitError is an error that sets the exit code of the program, which app.Main reads.
 type exitError struct {
 	error
 	code int
 }
 
 // Unwrap returns the error.
-func (c *exitError) Unwrap() error { return c.error }
+func (e *exitError) Unwrap() error { return e.error }
 
 // ExitCode returns the exit code of the program.
-func (c *exitError) ExitCode() int { return c.code }
+func (e *exitError) ExitCode() int { return e.code }
 
+// usage makes an error one of a wrong command line.
 func usage(err error) error { return &exitError{err, codeUsage} }
 
 // withExitCode adds the exit code that belongs to an error. It maps the refusals of all packages in

@@ -73,9 +73,9 @@ func (c *rebuildCmd) config() config.Config {
 	}
 }
 
-// whileConnected rebuilds with an open connection to RabbitMQ. The connection outlives the rebuild,
-// which must be able to publish what it holds. A rebuild without RabbitMQ would shut the gate and
-// then wait for a queue that cannot accept the reservations in flight.
+// whileConnected connects to RabbitMQ, rebuilds the sale and disconnects. The rebuild begins only
+// when RabbitMQ accepts messages: otherwise it would shut the gate, and then wait to publish the
+// reservations in flight. A signal ends the rebuild before it ends the connection.
 func (c *rebuildCmd) whileConnected(
 	ctx context.Context, up *connect.Servers,
 ) (rebuild.Result, error) {

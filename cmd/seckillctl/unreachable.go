@@ -21,10 +21,11 @@ import (
 // commandDenied is MySQL's error number of a right that a user lacks on a table.
 const commandDenied = 1142
 
-// withServer adds the settings of the servers to an error of a refused or failed connection. The
-// operating system's error has an address alone, and a user sets variables. To an error of a
-// missing table or column it adds the command that makes them.
-func withServer(err error, flags []*kong.Flag) error {
+// withRemedy adds to an error what its user can do. For a refused or failed connection these are
+// the settings to correct: the operating system's error has an address alone, and a user sets
+// variables. For a missing table or column it is the command that makes them. It returns
+// other errors unchanged.
+func withRemedy(err error, flags []*kong.Flag) error {
 	if sqlstore.IsNotMigrated(err) {
 		return fmt.Errorf("%w\nthe database lacks a migration of this program: "+
 			"run seckillctl migrate", err)
@@ -67,9 +68,10 @@ func withServer(err error, flags []*kong.Flag) error {
 		strings.Join(settings, " or "), hint)
 }
 
-// unanswered returns the address that did not answer, or the name that has none: that of a
-// container which does not run, for example. "" for other errors. The drivers' errors of a server
-// that accepts the connection and is silent have no address, so it returns that of the setting.
+// unanswered returns the host:port that did not answer. It returns a host's name that has no
+// address, such as that of a container which does not run. If a server accepts the connection and
+// then is silent, the driver's error has no address, so unanswered returns that of the setting. For
+// other errors it returns "".
 func unanswered(err error, flags []*kong.Flag) string {
 	failed, ok := errors.AsType[*net.OpError](err)
 	unknown, named := errors.AsType[*net.DNSError](err)
@@ -128,9 +130,10 @@ func settingOf(f *kong.Flag) string {
 	return fmt.Sprintf("%s (--%s)", strings.Join(f.Envs, ", "), f.Name)
 }
 
-// settingsOf returns the settings that hold an address or a name, as "VARIABLE (--flag)". Of an
-// address it compares the port, because the error has what a host's name resolved to. If none fits,
-// as with an address that Sentinel returned, it returns the settings of all servers.
+// settingsOf returns the settings that contain addr, a host:port or a host, as "VARIABLE (--flag)".
+// It compares only the port of a host:port, because errors have the IP address of a host's name. If
+// no setting fits, as with an address that Sentinel returned, it returns the settings of all
+// servers.
 func settingsOf(addr string, flags []*kong.Flag) []string {
 	part := addr + ":"
 	if _, port, err := net.SplitHostPort(addr); err == nil {

@@ -73,8 +73,8 @@ func TestSilentServer_IsNamedWithItsSetting(t *testing.T) {
 		"SECKILL_REDIS_ADDRS (--redis-addrs)")
 }
 
-// TestPlainText_ToTLSIsNamedWithItsSetting uses a server that ends connections without TLS, as Redis
-// does.
+// TestPlainText_ToTLSIsNamedWithItsSetting uses a server that ends connections without TLS, as
+// Redis does.
 func TestPlainText_ToTLSIsNamedWithItsSetting(t *testing.T) {
 	server := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer server.Close()
@@ -95,8 +95,8 @@ func TestPlainText_ToTLSIsNamedWithItsSetting(t *testing.T) {
 	require.ErrorContains(t, err, "SECKILL_REDIS_TLS (--redis-tls)")
 }
 
-// TestTLS_ToPlainRedisIsNamedWithItsSetting checks a Redis that takes TLS' greeting for the begin of
-// a command, and waits for the rest.
+// TestTLS_ToPlainRedisIsNamedWithItsSetting checks a Redis that takes TLS' greeting for the begin
+// of a command, and waits for the rest.
 func TestTLS_ToPlainRedisIsNamedWithItsSetting(t *testing.T) {
 	addr := servers.Redis(t).Addr()
 	err := run(t.Context(), []string{
@@ -132,8 +132,8 @@ func TestMigrate_UserWithoutCreateGetsTheRemedy(t *testing.T) {
 	require.ErrorContains(t, err, "the user of SECKILL_MYSQL_DSN (--mysql-dsn) lacks this right")
 }
 
-// TestWrongDatabase_IsNamedWithTheRemedy names a database that does not exist. Only root reads that;
-// a user of another database reads that it has no right.
+// TestWrongDatabase_IsNamedWithTheRemedy names a database that does not exist. Only root reads
+// that; a user of another database reads that it has no right.
 func TestWrongDatabase_IsNamedWithTheRemedy(t *testing.T) {
 	cfg := must.Get(mysql.ParseDSN(servers.MariaDB(t).NewDatabase(t)))(t)
 	db := must.Get(sql.Open("mysql", cfg.FormatDSN()))(t)
@@ -324,7 +324,7 @@ func TestRun_WrongFlagIsOneLineAndNamed(t *testing.T) {
 }
 
 func TestRebuild_WrongVirtualHostNamesItsSetting(t *testing.T) {
-	err := withServer(cause.With(errors.New("vhost not found"), cause.NoVHost), nil)
+	err := withRemedy(cause.With(errors.New("vhost not found"), cause.NoVHost), nil)
 	require.EqualError(t, err, "vhost not found\nRabbitMQ refuses the virtual host: correct the end "+
 		"of SECKILL_AMQP_URL (--amqp-url)")
 }

@@ -55,7 +55,7 @@ func (d demo) Run(ctx context.Context) error {
 	case d.exit:
 		return errDemoDone
 	}
-	d.invite(goodsID)
+	d.printCommands(goodsID)
 	<-ctx.Done()
 	return nil
 }
@@ -88,20 +88,20 @@ func (d demo) play(ctx context.Context) (goodsID string, err error) {
 	return goodsID, soldExactly(r)
 }
 
-// terminal reports whether a person sees the output as it is written. A file would keep each state
-// of a progress bar.
-func terminal(out io.Writer) bool {
+// isTerminal reports whether the output is a terminal. A file would keep each state of a progress
+// bar.
+func isTerminal(out io.Writer) bool {
 	file, ok := out.(*os.File)
 	return ok && term.IsTerminal(int(file.Fd()))
 }
 
-// load runs the buyers and compares their answers with the API's later state. The limit of one
-// minute is for a slow machine: orders are usually written before the last buyer ends.
+// load runs the buyers and compares their answers with the API's later state. It waits at most a
+// minute until all orders are written, which only a slow machine needs.
 func (d demo) load(ctx context.Context, merchant apiclient.Client, goodsID string) report.Report {
 	bar := progressbar.NewOptions(demoBuyers, progressbar.OptionSetWriter(d.out),
 		progressbar.OptionSetDescription("buyers"), progressbar.OptionShowCount(),
 		progressbar.OptionShowIts(), progressbar.OptionThrottle(100*time.Millisecond),
-		progressbar.OptionSetVisibility(terminal(d.out)),
+		progressbar.OptionSetVisibility(isTerminal(d.out)),
 		progressbar.OptionOnCompletion(func() { fmt.Fprintln(d.out) }))
 	plan := loadgen.Plan{
 		Bases: []string{d.base}, GoodsID: goodsID, HTTP: apiclient.NewHTTP(demoAtOnce),
@@ -119,7 +119,7 @@ func (d demo) load(ctx context.Context, merchant apiclient.Client, goodsID strin
 	return report.New(report.Settings{Plan: plan}, result, checked, false)
 }
 
-// buyerToken signs a buyer's token. It outlives the demo, because the commands of invite use it.
+// buyerToken signs a buyer's token. It outlives the demo, because printCommands prints one.
 func (d demo) buyerToken(id int64) (string, error) {
 	actor := seckill.Actor{
 		ID: strconv.FormatInt(id, 10), Role: seckill.Buyer,
@@ -128,9 +128,9 @@ func (d demo) buyerToken(id int64) (string, error) {
 	return d.tokens.Sign(actor, demoTTL)
 }
 
-// soldExactly returns an error unless exactly the stock was sold and all other buyers were refused
-// as sold out. The verdict alone would accept a demo in which half of the buyers gave up. A busy
-// machine may answer some calls with 503; the buyers repeat them.
+// soldExactly returns an error unless the whole stock was sold and every other buyer was refused as
+// sold out. The verdict alone would accept a demo in which half of the buyers gave up. A 503 is no
+// fault, because the buyers repeat the call.
 func soldExactly(r report.Report) error {
 	won, soldOut, l := r.Count(buyer.Won), r.Count(buyer.SoldOut), r.Verdict.Ledger
 	if !r.Passed() || won != demoUnits || won+soldOut != demoBuyers || l.Sold != demoUnits {
@@ -141,9 +141,9 @@ func soldExactly(r report.Report) error {
 	return nil
 }
 
-// invite prints curl commands that work without changes. They contain tokens, which no user should
-// have to sign by hand on the first day.
-func (d demo) invite(goodsID string) {
+// printCommands prints curl commands that work without changes. They contain tokens, so that a
+// first user need not sign any.
+func (d demo) printCommands(goodsID string) {
 	merchant, err := d.tokens.Sign(seckill.Actor{ID: merchantID, Role: seckill.Merchant}, demoTTL)
 	anyBuyer, errBuyer := d.buyerToken(1)
 	if err != nil || errBuyer != nil {

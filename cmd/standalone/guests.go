@@ -6,12 +6,12 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-// guestsAt returns the users that sign in without a password, or why there are none. It allows them
-// on a loopback address without a proxy, or where the operator sets -guests.
-func guestsAt(addr net.Addr, proxied, wanted bool) (guests []seckill.Actor, off string) {
+// guestsAt returns the users that may sign in without a password, or why there are none. There are
+// none if the API listens beyond this machine or has trusted proxies, unless -guests is set.
+func guestsAt(addr net.Addr, proxied, always bool) (guests []seckill.Actor, whyNone string) {
 	tcp, ok := addr.(*net.TCPAddr)
 	switch {
-	case wanted:
+	case always:
 	case !ok || !tcp.IP.IsLoopback():
 		return nil, "the API listens beyond this machine; -guests allows it to every caller"
 	case proxied:

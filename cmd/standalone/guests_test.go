@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestGuestsAt_LoopbackWithoutProxies(t *testing.T) {
+func TestGuestsAt_OnlyOnLoopbackWithoutProxiesUnlessForced(t *testing.T) {
 	for _, c := range []struct {
 		ip              string
 		proxied, wanted bool

@@ -23,18 +23,20 @@ func main() { app.Main(run) }
 // environment, as for the other programs.
 type options struct {
 	addr, data string
-	addrFrom   string // the flag or the setting that has the address
+	addrFrom   string // the flag or the setting that sets addr, for error messages
 	demo, exit bool
 	guests     bool
 }
 
-// errExitAlone refuses -exit for a program that has nothing to finish: it would serve for ever.
+// errExitAlone refuses -exit without -demo: the program would serve for ever.
 var errExitAlone = errors.New("-exit ends the program after the demo: add -demo, or omit -exit")
 
-// errDemoStopped is the result of a demo that should have shown its own.
+// errDemoStopped is the error of -demo -exit if a signal ends the program before the demo's result:
+// the exit code must not be that of a correct one.
 var errDemoStopped = errors.New("a signal ended the demo before its result")
 
-// stopped is the result of a program that a signal ended.
+// stopped returns the error of a program that a signal ended; nil unless it should have ended by
+// itself.
 func (o options) stopped() error {
 	if o.exit {
 		return errDemoStopped
@@ -121,10 +123,11 @@ func serve(
 	if err != nil {
 		return err
 	}
-	var off string
-	apiSettings.Guests, off = guestsAt(listener.Addr(), len(cfg.HTTP.TrustedProxies) > 0, o.guests)
-	if off != "" {
-		log.Warn("sign-in without a password is off", "why", off)
+	var whyNone string
+	apiSettings.Guests, whyNone = guestsAt(listener.Addr(),
+		len(cfg.HTTP.TrustedProxies) > 0, o.guests)
+	if whyNone != "" {
+		log.Warn("sign-in without a password is off", "why", whyNone)
 	}
 	api, err := app.NewAPI(up.Parts, settings, apiSettings)
 	if err != nil {

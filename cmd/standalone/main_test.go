@@ -124,9 +124,9 @@ func TestFillSecrets_DamagedFileIsNamedWithTheRemedy(t *testing.T) {
 	}
 }
 
-func TestTerminal_AFileIsNone(t *testing.T) {
+func TestIsTerminal_AFileIsNone(t *testing.T) {
 	file := must.Get(os.Create(filepath.Join(t.TempDir(), "out")))(t)
 	defer file.Close()
-	require.False(t, terminal(file))
-	require.False(t, terminal(&strings.Builder{}))
+	require.False(t, isTerminal(file))
+	require.False(t, isTerminal(&strings.Builder{}))
 }

@@ -91,7 +91,8 @@ func writeSecret(file, text string) error {
 	return err
 }
 
-// secretText returns a random secret of two texts: 256 bits, as many as HMAC-SHA256 can use.
+// secretText returns a random secret. Each rand.Text has at least 128 bits, so it has the 256 bits
+// that HMAC-SHA256 can use.
 func secretText() string { return rand.Text() + rand.Text() }
 
 // phoneKey returns a random key with id 1. The id lets an operator add a second key later and keep
