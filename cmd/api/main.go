@@ -31,7 +31,7 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 		return err
 	}
 	registry := metrics.NewAPI(app.Version())
-	tracer, err := tracing.Of(ctx, cfg.Trace, "seckill-api", app.Version(), log)
+	tracer, err := tracing.Start(ctx, cfg.Trace, "seckill-api", app.Version(), log)
 	if err != nil {
 		return err
 	}

@@ -29,7 +29,7 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 		return err
 	}
 	registry := metrics.NewConsumer(app.Version())
-	tracer, err := tracing.Of(ctx, cfg.Trace, "seckill-order-consumer", app.Version(), log)
+	tracer, err := tracing.Start(ctx, cfg.Trace, "seckill-order-consumer", app.Version(), log)
 	if err != nil {
 		return err
 	}

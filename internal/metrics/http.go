@@ -6,8 +6,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Requests counts and times HTTP requests. The duration has no label of the reason: it would
-// multiply the buckets by the number of reasons.
+// Requests counts and times HTTP requests. The duration has no label reason, which would multiply
+// its buckets by the number of reasons.
 type Requests struct {
 	count   *prometheus.CounterVec
 	seconds *prometheus.HistogramVec
@@ -30,9 +30,9 @@ func (r *Registry) newRequests() *Requests {
 }
 
 // CountFetch counts a fetch of the issuer's document or keys.
-func (q *Requests) CountFetch(ok bool) { q.fetches[ok].Inc() }
+func (r *Requests) CountFetch(ok bool) { r.fetches[ok].Inc() }
 
-// frequentReasons are the reasons whose counters are looked up once, because a sale sends
+// frequentReasons are the reasons whose counters Route resolves in advance, because a sale sends
 // thousands of such responses per second.
 var frequentReasons = [...]string{
 	"OK", "QUEUED", "SOLD_OUT", "RATE_LIMITED", "NOT_STARTED", "ENDED", "LIMIT_REACHED", "BAD_PATH",
@@ -41,17 +41,17 @@ var frequentReasons = [...]string{
 
 // Route returns the function that counts and times the responses of one route. The router calls it
 // once per route, so a request looks up only its reason.
-func (q *Requests) Route(route string) func(reason string, took time.Duration) {
+func (r *Requests) Route(route string) func(reason string, took time.Duration) {
 	counters := make(map[string]prometheus.Counter, len(frequentReasons))
 	for _, reason := range frequentReasons {
-		counters[reason] = q.count.WithLabelValues(route, reason)
+		counters[reason] = r.count.WithLabelValues(route, reason)
 	}
-	seconds := q.seconds.WithLabelValues(route)
+	seconds := r.seconds.WithLabelValues(route)
 	return func(reason string, took time.Duration) {
 		if c, found := counters[reason]; found {
 			c.Inc()
 		} else {
-			q.count.WithLabelValues(route, reason).Inc()
+			r.count.WithLabelValues(route, reason).Inc()
 		}
 		seconds.Observe(took.Seconds())
 	}

@@ -8,7 +8,8 @@ import (
 	"flashsale.dev/seckill/internal/waitingroom/admission"
 )
 
-// Lines exports the waiting rooms of all sales as sums, and for how long a line has stood still.
+// Lines exports sums over the waiting rooms of all sales, and the longest time for which a line
+// that may move has not moved.
 type Lines struct {
 	mu    sync.Mutex
 	lines map[int64]*lineSample
@@ -17,18 +18,19 @@ type Lines struct {
 // lineSample is the last state of one line.
 type lineSample struct {
 	admission.State
-	seenAt, movedAt time.Time
-	interval        time.Duration // between two admissions, by the sale's rate
-	mayMove         bool
+	seenAt   time.Time     // of the last state
+	movedAt  time.Time     // of the last move, or the moment since which it may move
+	interval time.Duration // between two admissions, by the sale's rate
+	mayMove  bool          // somebody waits, and units are left that nobody was promised
 }
 
-// lineLife is how long a line that is not seen again counts.
+// lineLife is how long the sums include a line after its last state.
 const lineLife = time.Minute
 
 func (r *Registry) newLines() *Lines {
 	l := &Lines{lines: make(map[int64]*lineSample)}
 	one := func(name, help string, of func(lineSums) float64) {
-		// The sums are taken at each scrape, because nobody reports a line that is over.
+		// Each scrape takes the sums anew, because the admitter reports no line that is over.
 		r.gaugeFunc(name, help, func() float64 { return of(l.sums(time.Now())) })
 	}
 	one("waiting_room_joined", "Numbers handed out in all waiting rooms, with the gaps that a "+
@@ -46,7 +48,7 @@ func (r *Registry) newLines() *Lines {
 	return l
 }
 
-// Moved is called by admission.Admitter with each state of a line.
+// Moved stores a state of a line. admission.Admitter calls it with each.
 func (l *Lines) Moved(sale seckill.Sale, s admission.State) { l.moved(sale, s, time.Now()) }
 
 func (l *Lines) moved(sale seckill.Sale, s admission.State, now time.Time) {
@@ -69,19 +71,21 @@ type lineSums struct {
 	stalled                           time.Duration
 }
 
-// sums adds the lines up that were seen lately, and forgets the others.
+// sums adds up the lines with a state of the last lineLife, and deletes the others.
 func (l *Lines) sums(now time.Time) (all lineSums) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for id, of := range l.lines {
-		if now.Sub(of.seenAt) > lineLife {
+	for id, line := range l.lines {
+		if now.Sub(line.seenAt) > lineLife {
 			delete(l.lines, id)
 			continue
 		}
-		all.joined, all.waiting = all.joined+of.Joined, all.waiting+max(0, of.Joined-of.Admitted)
-		all.admitted, all.missed = all.admitted+of.Called, all.missed+of.Missed
-		if of.mayMove {
-			all.stalled = max(all.stalled, of.seenAt.Sub(of.movedAt)-of.interval)
+		all.joined += line.Joined
+		all.waiting += max(0, line.Joined-line.Admitted)
+		all.admitted += line.Called
+		all.missed += line.Missed
+		if line.mayMove {
+			all.stalled = max(all.stalled, line.seenAt.Sub(line.movedAt)-line.interval)
 		}
 	}
 	return all

@@ -41,7 +41,7 @@ func (r *Registry) newPublishing() *Publishing {
 	}
 }
 
-// Outcome is a rabbit.Outcome.
+// Outcome counts a message by its outcome; err is nil for a confirmed one. It is a rabbit.Outcome.
 func (p *Publishing) Outcome(sending, confirming time.Duration, err error) {
 	p.sent.Observe(sending.Seconds())
 	p.confirmed.Observe(confirming.Seconds())

@@ -47,7 +47,7 @@ func (r *Registry) newRepairs() *Repairs {
 	}
 }
 
-// Relayed is called by outbox.Publisher.
+// Relayed counts entries that the relay published. outbox.Publisher calls it.
 func (m *Repairs) Relayed(entries int) { m.relayed.Add(float64(entries)) }
 
 // Reconciled implements reconcile.Metrics. It counts found and repaired apart, because each round
@@ -61,8 +61,8 @@ func (m *Repairs) Reconciled(a reconcile.Report) {
 	m.differences[holdings].Add(float64(a.Holdings))
 }
 
-// Rebuilt is called by rebuild.Rebuilder. The rebuild worker repeats a failed rebuild, so only
-// successful ones are counted.
+// Rebuilt counts a rebuild that opened a sale again. rebuild.Rebuilder calls it. The rebuild worker
+// repeats a failed rebuild, which is not counted.
 func (m *Repairs) Rebuilt(r rebuild.Result) {
 	m.rebuilds.Inc()
 	m.shut.Observe(r.Shut.Seconds())

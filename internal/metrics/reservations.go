@@ -49,16 +49,16 @@ func (r *Registry) newReservations() *Reservations {
 
 // Reserved implements purchase.Metrics. A call that failed counts each of its reservations, since
 // all their buyers got the same answer.
-func (v *Reservations) Reserved(
+func (r *Reservations) Reserved(
 	size int, verdicts []reservation.Verdict, took time.Duration, err error,
 ) {
-	v.size.Observe(float64(size))
-	v.seconds.Observe(took.Seconds())
+	r.size.Observe(float64(size))
+	r.seconds.Observe(took.Seconds())
 	if err != nil {
 		if _, gate := errors.AsType[*seckill.GateError](err); gate {
-			v.shut.Add(float64(size))
+			r.shut.Add(float64(size))
 		} else {
-			v.error.Add(float64(size))
+			r.error.Add(float64(size))
 		}
 		return
 	}
@@ -69,7 +69,7 @@ func (v *Reservations) Reserved(
 	}
 	for code, n := range counts {
 		if n > 0 {
-			v.verdicts[code].Add(float64(n))
+			r.verdicts[code].Add(float64(n))
 		}
 	}
 }

@@ -16,15 +16,16 @@ import (
 // the number of series does not grow with the number of sales.
 const maxLabelledSales = 50
 
-// sampleLife is how long a sample counts. It is longer than SeckillBlind takes to fire.
+// sampleLife is how long Sales exports a sample. The alert SeckillBlind fires earlier.
 const sampleLife = 2 * time.Minute
 
-// sampleTime is the gauge of SeckillBlind. It has no end.
+// sampleTime is the gauge that the alert SeckillBlind reads. Sales exports it for an old sample
+// too.
 const sampleTime = "sample_timestamp_seconds"
 
 // Sales exports the last sample of all sales. Before the first sample it exports nothing, because a
-// 0 without a reading would look like a good state. It forgets an old one, because alerts take the
-// maximum of all consumers, of which one alone may have lost Redis.
+// 0 without a reading would look like a good state. It exports no figures of an old sample: alerts
+// take the maximum over all consumers, so one that alone lost Redis would falsify it.
 type Sales struct{ last atomic.Pointer[sample] }
 
 type sample struct {
@@ -32,8 +33,8 @@ type sample struct {
 	at time.Time
 }
 
-// export receives one gauge. Its label, if it has one, has the value of.
-type export func(name, help string, value float64, label, of string)
+// export receives one gauge; label is "" for a gauge without a label.
+type export func(name, help string, value float64, label, labelValue string)
 
 func (r *Registry) newSales() *Sales {
 	empty := sample{Sample: reconcile.Sample{Sales: make([]reconcile.SaleSample, 1)}}
@@ -62,13 +63,13 @@ func (s *Sales) Collect(to chan<- prometheus.Metric) {
 		return
 	}
 	old := time.Since(last.at) > sampleLife
-	last.gauges(func(name, help string, value float64, label, of string) {
+	last.gauges(func(name, help string, value float64, label, labelValue string) {
 		if old && name != sampleTime {
 			return
 		}
 		labels := prometheus.Labels{}
 		if label != "" {
-			labels[label] = of
+			labels[label] = labelValue
 		}
 		desc := prometheus.NewDesc(prefix+name, help, nil, labels)
 		to <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, value)
@@ -107,16 +108,17 @@ func (s sample) gauges(export export) {
 	one("sample_duration_seconds", "Duration of taking the sample.", s.Took.Seconds())
 	for _, sale := range s.Sales[:min(maxLabelledSales, len(s.Sales))] {
 		goods := strconv.FormatInt(sale.GoodsID, 10)
-		of := func(name, help string, value float64) {
+		ofSale := func(name, help string, value float64) {
 			export(name, help, value, "goods_id", goods)
 		}
 		l := sale.Ledger
-		of("sale_available_units", "Units on sale, of the 50 newest sales.", float64(l.Available))
-		of("sale_pending_units",
-			"Units reserved and not known to be in MySQL, of the 50 newest sales.", float64(
-				l.Pending))
-		of("sale_sold_units", "Units sold, of the 50 newest sales.", float64(l.Sold))
-		of("sale_gate_open", "1 while the gate is open, of the 50 newest sales.",
+		ofSale("sale_available_units", "Units on sale, of the 50 newest sales.",
+			float64(l.Available))
+		ofSale("sale_pending_units",
+			"Units reserved and not known to be in MySQL, of the 50 newest sales.",
+			float64(l.Pending))
+		ofSale("sale_sold_units", "Units sold, of the 50 newest sales.", float64(l.Sold))
+		ofSale("sale_gate_open", "1 while the gate is open, of the 50 newest sales.",
 			oneIf(sale.Gate == seckill.GateOpen))
 	}
 }

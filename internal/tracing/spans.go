@@ -15,8 +15,8 @@ import (
 
 var _ order.Tracer = (*Tracing)(nil)
 
-// Request starts the trace of an HTTP request where it is sampled. The request is served with the
-// returned context; end receives the response's status and reason.
+// Request starts the trace of an HTTP request if it is sampled. The caller serves the request with
+// the returned context, and then calls end with the response's status and reason.
 func (t *Tracing) Request(
 	ctx context.Context, r *http.Request, route string,
 ) (traced context.Context, end func(status int, reason string)) {

@@ -38,13 +38,13 @@ const (
 	exportEvery = time.Second
 	// exportDeadline bounds each call to the collector, and the last export at shutdown.
 	exportDeadline = 3 * time.Second
-	// maxQueued spans wait for a collector that does not answer; more are dropped.
+	// maxQueued is how many spans wait for a collector that does not answer; more are dropped.
 	maxQueued = 4096
 )
 
-// Of starts a program's tracing; nil if the settings name no collector. The collector need not be
-// reachable. An invalid endpoint is an error that names the setting.
-func Of(
+// Start starts a program's tracing. It returns nil if the settings name no collector. The collector
+// need not be reachable. An invalid endpoint is an error that names the setting.
+func Start(
 	ctx context.Context, cfg config.Trace, service, version string, log *slog.Logger,
 ) (*Tracing, error) {
 	if cfg.Endpoint == "" {
@@ -61,7 +61,7 @@ func Of(
 		return nil, fmt.Errorf("make an exporter of traces to %s: %w", cfg.Endpoint, err)
 	}
 	provider := sdk.NewTracerProvider(
-		sdk.WithBatcher(logged{exporter, log}, sdk.WithBatchTimeout(exportEvery),
+		sdk.WithBatcher(loggingExporter{exporter, log}, sdk.WithBatchTimeout(exportEvery),
 			sdk.WithExportTimeout(exportDeadline), sdk.WithMaxQueueSize(maxQueued)),
 		sdk.WithSampler(sdk.ParentBased(sdk.TraceIDRatioBased(1/float64(max(1, cfg.OneIn))))),
 		sdk.WithResource(resource.NewSchemaless(attribute.String("service.name", service),
@@ -72,15 +72,15 @@ func Of(
 	}, nil
 }
 
-// logged logs why a collector takes no spans. OpenTelemetry would print each failed export on
-// stderr, between the lines of the log.
-type logged struct {
+// loggingExporter logs failed exports. OpenTelemetry would print them on stderr, between the lines
+// of the log.
+type loggingExporter struct {
 	sdk.SpanExporter
 	log *slog.Logger
 }
 
-// ExportSpans exports spans. Spans that are not exported are lost.
-func (l logged) ExportSpans(ctx context.Context, spans []sdk.ReadOnlySpan) error {
+// ExportSpans exports spans. It returns nil after a failure too, which loses the spans.
+func (l loggingExporter) ExportSpans(ctx context.Context, spans []sdk.ReadOnlySpan) error {
 	if err := l.SpanExporter.ExportSpans(ctx, spans); err != nil {
 		l.log.WarnContext(ctx, "the collector takes no traces: start it, or correct the setting",
 			"setting", "SECKILL_OTLP_ENDPOINT", "err", err)

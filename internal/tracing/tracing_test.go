@@ -23,7 +23,7 @@ func start(t *testing.T, oneIn int) (*Tracing, *collector.Collector, func()) {
 	t.Helper()
 	c := collector.Start()
 	t.Cleanup(c.Close)
-	tr, err := Of(t.Context(), config.Trace{Endpoint: c.URL(), OneIn: oneIn}, "a-service", "v1",
+	tr, err := Start(t.Context(), config.Trace{Endpoint: c.URL(), OneIn: oneIn}, "a-service", "v1",
 		slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
 	return tr, c, func() {
@@ -116,8 +116,8 @@ func TestRequest_RecordsContainTheTraceID(t *testing.T) {
 	require.Contains(t, text.String(), `"trace_id":"`+logging.TraceID(ctx)+`"`)
 }
 
-func TestOf_WithoutACollectorTracesNothing(t *testing.T) {
-	tr, err := Of(t.Context(), config.Trace{OneIn: 1}, "", "", nil)
+func TestStart_WithoutACollectorTracesNothing(t *testing.T) {
+	tr, err := Start(t.Context(), config.Trace{OneIn: 1}, "", "", nil)
 	require.NoError(t, err)
 	require.Nil(t, tr)
 	require.Nil(t, tr.Orders())
@@ -133,7 +133,7 @@ func TestRun_CollectorThatIsDownIsLoggedOnce(t *testing.T) {
 	url := c.URL()
 	c.Close() // nothing listens there now
 	var text bytes.Buffer
-	tr, err := Of(t.Context(), config.Trace{Endpoint: url, OneIn: 1}, "a-service", "v1",
+	tr, err := Start(t.Context(), config.Trace{Endpoint: url, OneIn: 1}, "a-service", "v1",
 		logging.Logger(&text, slog.LevelInfo, "json"))
 	require.NoError(t, err)
 	for range 2 {
