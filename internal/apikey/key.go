@@ -64,17 +64,17 @@ func (k Key) Actor() seckill.Actor {
 const (
 	prefix      = "sk_"
 	alphabet    = "0123456789abcdefghijklmnopqrstuv"
-	idLength    = 26 // of 128 bits
+	idLength    = 26 // characters for 128 bits
 	secretBytes = 32
-	textLength  = len(prefix) + idLength + 1 + 52 // of 256 bits
+	textLength  = len(prefix) + idLength + 1 + 52 // 52 characters for the secret's 256 bits
 )
 
 // Is reports whether a bearer token is meant as an API key. A JWT has no such prefix.
 func Is(token string) bool { return strings.HasPrefix(token, prefix) }
 
-// newSecret returns a new id of a moment by the database's clock, and the text of the key with a
-// new secret.
-func newSecret(now time.Time) (id, text string) {
+// newText returns the text of a new key, and its id. now is the time of the database, by which ids
+// sort.
+func newText(now time.Time) (id, text string) {
 	encoding := base32.NewEncoding(alphabet).WithPadding(base32.NoPadding)
 	secret := make([]byte, secretBytes)
 	_, _ = rand.Read(secret) // it never fails
@@ -84,15 +84,17 @@ func newSecret(now time.Time) (id, text string) {
 }
 
 // ValidID reports whether a text has the form of a key's id.
-func ValidID(id string) bool { return len(id) == idLength && ours(id) }
+func ValidID(id string) bool { return len(id) == idLength && inAlphabet(id) }
 
-// IDOf returns the id in the text of a key, or in its prefix. An id alone is its own.
+// IDOf returns the id of a key from its text, its Prefix or the id itself. It checks no form: see
+// ValidID.
 func IDOf(text string) string {
 	id, _, _ := strings.Cut(strings.TrimPrefix(text, prefix), "_")
 	return id
 }
 
-func ours(s string) bool {
+// inAlphabet reports whether a text has only characters of ids and secrets.
+func inAlphabet(s string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool { return !strings.ContainsRune(alphabet, r) })
 }
 
@@ -102,7 +104,7 @@ func parse(text string) (id, secret string, ok bool) {
 		return "", "", false
 	}
 	id, secret, _ = strings.Cut(text[len(prefix):], "_")
-	return id, secret, ValidID(id) && ours(secret)
+	return id, secret, ValidID(id) && inAlphabet(secret)
 }
 
 // hashOf returns the SHA-256 of a secret.

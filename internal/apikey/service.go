@@ -34,8 +34,8 @@ type Store interface {
 	Now(ctx context.Context) (time.Time, error)
 }
 
-// Service makes, lists and revokes keys for merchants and operators. Callers refuse other roles and
-// callers who use a key themselves.
+// Service makes, lists and revokes keys for merchants and operators. It checks which merchant's
+// keys an actor may manage. The HTTP layer refuses buyers, and actors who authenticate by a key.
 type Service struct{ Store Store }
 
 // NewKey describes a key to make.
@@ -93,7 +93,7 @@ func (s *Service) Create(
 	if err != nil {
 		return Key{}, "", unreachable(err)
 	}
-	id, text := newSecret(now)
+	id, text := newText(now)
 	_, secret, _ := parse(text)
 	k = Key{
 		ID: id, MerchantID: n.MerchantID, Name: n.Name, Scopes: inOrder(n.Scopes),
@@ -142,7 +142,7 @@ func (s *Service) Revoke(ctx context.Context, by seckill.Actor, id string) (Key,
 	return s.Find(ctx, id)
 }
 
-// Find returns a key, or the error NotFound.
+// Find returns a key to any caller, or refuses with NOT_FOUND.
 func (s *Service) Find(ctx context.Context, id string) (Key, error) {
 	if !ValidID(id) {
 		return Key{}, errNoKey()

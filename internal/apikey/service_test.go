@@ -15,7 +15,7 @@ import (
 // database is down.
 func TestService_IsUnavailableWithoutItsStore(t *testing.T) {
 	ctx, by := t.Context(), seckill.Actor{ID: "70", Role: seckill.Merchant}
-	id, _ := newSecret(time.Now())
+	id, _ := newText(time.Now())
 	s := &Service{&memory{keys: map[string]Key{}, err: errors.New("the database is down")}}
 	_, _, created := s.Create(ctx, by, NewKey{MerchantID: by.ID, Name: "n", Scopes: Scopes()})
 	_, listed := s.List(ctx, by, "", "", 10)

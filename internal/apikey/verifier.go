@@ -19,10 +19,10 @@ const (
 	// maxAge is how long a node uses what it has read about a key, counted from the start of the
 	// read. It is below the second within which a revocation works everywhere.
 	maxAge = 900 * time.Millisecond
-	// cached bounds each of the two caches: of keys, and of ids without a key.
-	cached = 10_000
-	// lookups bounds the ids of one statement.
-	lookups = 256
+	// cacheSize bounds each of the two caches: of keys, and of ids without a key.
+	cacheSize = 10_000
+	// maxIDs bounds the ids of one statement.
+	maxIDs = 256
 	// usePrecision is the precision of a key's last use: a key in use costs a write a minute.
 	usePrecision = time.Minute
 	// useInterval is how often a node writes the uses of keys.
@@ -57,18 +57,18 @@ type Verifier struct {
 	batches        *batcher.Batcher[struct{}, string, found]
 
 	mu   sync.Mutex
-	used map[string]time.Time // recorded use of the keys that were used; only existing keys
+	used map[string]time.Time // LastUsedAt, as stored, of the keys used since the last write
 }
 
 // NewVerifier returns a verifier. Run must run beside it.
 func NewVerifier(store Reader, now func() time.Time, log *slog.Logger) *Verifier {
-	known, _ := lru.New[string, found](cached) // it fails for sizes below 1
-	unknown, _ := lru.New[string, found](cached)
+	known, _ := lru.New[string, found](cacheSize) // it fails for sizes below 1
+	unknown, _ := lru.New[string, found](cacheSize)
 	v := &Verifier{
 		store: store, now: now, log: log, known: known, unknown: unknown,
 		used: map[string]time.Time{},
 	}
-	v.batches = batcher.New(lookups, v.read)
+	v.batches = batcher.New(maxIDs, v.read)
 	return v
 }
 
@@ -93,8 +93,8 @@ func (v *Verifier) Verify(ctx context.Context, text string) (Key, error) {
 	return *f.key, nil
 }
 
-// Check refuses, as Verify does, a key that was verified before and is not valid any more. It is
-// for responses that last.
+// Check returns an error if a key that Verify has accepted is revoked by now. A stream or a long
+// download calls it from time to time. Its refusals are Verify's.
 func (v *Verifier) Check(ctx context.Context, id string) error {
 	f, err := v.find(ctx, id)
 	if err == nil && (f.key == nil || !f.key.RevokedAt.IsZero()) {
@@ -169,8 +169,9 @@ func (v *Verifier) Run(ctx context.Context) error {
 	return workers.Every(ctx, useInterval, v.writeUses)
 }
 
-// writeUses writes the uses since the last call of keys whose recorded use is old. Failed ones are
-// dropped: the next use of the key notes it again.
+// writeUses writes now as the last use of the keys that were used since the last call and whose
+// stored use is at least usePrecision old. It drops what it cannot write: the next use of the key
+// is written instead.
 func (v *Verifier) writeUses(ctx context.Context) {
 	v.mu.Lock()
 	used := v.used
@@ -189,7 +190,7 @@ func (v *Verifier) writeUses(ctx context.Context) {
 		}
 	}
 	slices.Sort(ids) // so that nodes lock the rows in one order
-	for part := range slices.Chunk(ids, lookups) {
+	for part := range slices.Chunk(ids, maxIDs) {
 		if err == nil {
 			err = v.store.UseAPIKeys(ctx, part, now)
 		}

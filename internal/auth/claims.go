@@ -25,7 +25,7 @@ const (
 
 var errClaims = errors.New("a claim is missing or out of its bounds")
 
-// header is a token's header. Its other members are ignored.
+// header is a token's header. Decoding ignores its other members.
 type header struct {
 	Algorithm string         `json:"alg"`
 	Critical  jsontext.Value `json:"crit"`
@@ -42,7 +42,7 @@ func (h *header) UnmarshalJSON(b []byte) error {
 	return err
 }
 
-// claims are those of the contract. Unknown claims are ignored.
+// claims are the claims of our own tokens. Decoding ignores unknown ones.
 type claims struct {
 	Subject   string       `json:"sub"`
 	Role      seckill.Role `json:"role"`
@@ -61,20 +61,21 @@ func (c *claims) UnmarshalJSON(b []byte) error {
 	return json.Unmarshal(b, (*plain)(c))
 }
 
-// date is a time of a token. Its library decodes every number as one with a fraction, which is
+// date is a time of a token. The JWT library decodes every number as one with a fraction, which is
 // slower.
 type date struct{ jwt.NumericDate }
 
 // newDate returns a time in whole seconds.
 func newDate(t time.Time) *date { return &date{*jwt.NewNumericDate(t)} }
 
-// lastDate is the largest date, 9999-12-31T00:00:00Z, of which RFC 3339 can write any zone and
-// leeway. A later one counts as lastDate: the library would let it overflow into the past.
+// lastDate is 9999-12-31T00:00:00Z in Unix seconds. RFC 3339 can still write it in any zone and
+// with the leeway added. A later date becomes lastDate: the library would let it overflow into the
+// past.
 const lastDate = 253402214400
 
 // UnmarshalJSON decodes whole seconds itself, and leaves every other text to the library.
 func (d *date) UnmarshalJSON(b []byte) error {
-	const exact = 15 // digits, of which the library rounds none
+	const exact = 15 // digits; the library rounds longer numbers
 	seconds, err := strconv.ParseInt(string(b), 10, 64)
 	if err != nil || len(b) > exact {
 		if number, err := strconv.ParseFloat(string(b), 64); err != nil || number < lastDate {
@@ -94,8 +95,8 @@ func (d *date) numeric() (*jwt.NumericDate, error) {
 	return &d.NumericDate, nil
 }
 
-// The methods of jwt.Claims. The validator checks the three times. The contract has no issuer and
-// no audience.
+// These methods implement jwt.Claims, for the validator that checks the three times. Our own tokens
+// have no issuer and no audience.
 
 func (c *claims) GetExpirationTime() (*jwt.NumericDate, error) { return c.ExpiresAt.numeric() }
 func (c *claims) GetNotBefore() (*jwt.NumericDate, error)      { return c.NotBefore.numeric() }
@@ -131,6 +132,7 @@ func known(r seckill.Role) bool {
 	return r == seckill.Buyer || r == seckill.Merchant || r == seckill.Operator
 }
 
+// printable reports whether a text has at most most characters, all of them printable.
 func printable(s string, most int) bool {
 	return utf8.ValidString(s) && utf8.RuneCountInString(s) <= most &&
 		!strings.ContainsFunc(s, unicode.IsControl)

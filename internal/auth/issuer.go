@@ -33,40 +33,40 @@ const (
 // ErrIssuer reports settings of an issuer that can't work.
 var ErrIssuer = errors.New("the OpenID Connect issuer's settings are not valid")
 
-// IssuerOptions configure an Issuer. Client, Now and Log are required too.
+// IssuerOptions configure an Issuer. URL, Audience, Client, Now and Log are required.
 type IssuerOptions struct {
 	URL          string // the issuer's identifier, under which it is discovered
-	Audience     string // that access tokens must name
+	Audience     string // access tokens must name it
 	RoleClaim    string // name, or dotted path, of the claim with the role or a list of roles
-	ClientID     string // of the pages; "": Audience
-	ClientSecret string // "": a public client
+	ClientID     string // the id of the pages' client; "": it is Audience
+	ClientSecret string // the secret of the pages' client; "": the client is public
 	// RedirectURL is the address to which the issuer returns a browser; without one the issuer only
 	// verifies bearer tokens.
 	RedirectURL string
 	Client      *http.Client
 	Now         func() time.Time
 	Log         *slog.Logger
-	CountFetch  func(ok bool) // of the document and of the keys; may be nil
+	CountFetch  func(ok bool) // counts fetches of the document and of the keys; may be nil
 }
 
 // Issuer verifies the tokens of an OpenID Connect provider, and signs the users of the pages in.
 //
-// It accepts nothing before Run has discovered the provider and fetched its keys: until then tokens
-// are refused with UNAVAILABLE, because they may be valid. It fetches the keys again every minute,
+// Before Run has discovered the provider and fetched its keys, it refuses every token with
+// UNAVAILABLE, because the token may be valid. It fetches the keys again every minute,
 // and at most every 5 s for tokens with an unknown key. When the provider is down, the last keys
 // keep verifying. It is safe for concurrent use.
 type Issuer struct {
 	opts      IssuerOptions
 	host      string
-	validator *jwt.Validator // of the times
+	validator *jwt.Validator // checks the times with clockLeeway
 	found     atomic.Pointer[discovered]
 }
 
 // discovered is what a discovery yields.
 type discovered struct {
 	keys   *issuerKeys
-	access *oidc.IDTokenVerifier // of bearer tokens
-	id     *oidc.IDTokenVerifier // of the pages' ID tokens
+	access *oidc.IDTokenVerifier // verifies bearer tokens
+	id     *oidc.IDTokenVerifier // verifies the ID tokens of sign-ins on the pages
 	login  oauth2.Config
 }
 
@@ -149,7 +149,7 @@ func (i *Issuer) Run(ctx context.Context) error {
 	return nil
 }
 
-// sleep reports false where ctx ended first.
+// sleep waits for d and returns true, or returns false as soon as ctx ends.
 func sleep(ctx context.Context, d time.Duration) bool {
 	workers.Sleep(ctx, d)
 	return ctx.Err() == nil
@@ -236,7 +236,8 @@ func (i *Issuer) verify(token string) (verified, error) {
 	if err != nil {
 		return verified{}, err
 	}
-	ring := found.keys.ring.Load() // before the check, so that a newer one ends the cached result
+	// Load the ring before the check: a newer ring then ends the cached result.
+	ring := found.keys.ring.Load()
 	checked, err := found.access.Verify(context.Background(), token)
 	if err != nil {
 		return verified{}, refuse(err)

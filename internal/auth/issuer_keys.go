@@ -26,8 +26,8 @@ const (
 	// keysLifetime is the age at which the keys are fetched again. A key that the issuer withdraws
 	// verifies for at most this long, and a fetch.
 	keysLifetime = time.Minute
-	// keysPause is the shortest time between two fetches, whoever asks. Forged tokens with unknown
-	// key ids would otherwise make every node a load on the issuer.
+	// keysPause is the shortest time between two fetches. Forged tokens with unknown key ids would
+	// otherwise make every node a load on the issuer.
 	keysPause = 5 * time.Second
 	// maxKeysBytes bounds the issuer's answer.
 	maxKeysBytes = 1 << 20
@@ -40,7 +40,8 @@ var (
 	errCritical = errors.New("no critical extension is supported") // RFC 7515, 4.1.11
 )
 
-// algorithms are those that an issuer may sign with. HS256 is missing: its secret would be public.
+// algorithms returns those that an issuer may sign with. HS256 is not one: its key would be the
+// issuer's public key, with which anybody could sign.
 func algorithms() []jose.SignatureAlgorithm {
 	return []jose.SignatureAlgorithm{jose.RS256, jose.ES256, jose.EdDSA}
 }
@@ -60,12 +61,12 @@ type issuerKeys struct {
 	client *http.Client
 	now    func() time.Time
 	log    *slog.Logger
-	count  func(error) // of a fetch
+	count  func(error) // counts a fetch by its error
 
 	ring    atomic.Pointer[keyRing]
 	fetches singleflight.Group
 	mu      sync.Mutex
-	tried   time.Time // of the last fetch; guarded by mu
+	tried   time.Time // start of the last fetch by renew; guarded by mu
 }
 
 // keyRing is the keys of one fetch. A fetch that finds the same keys keeps the same ring.
@@ -123,7 +124,7 @@ func fits(k jose.JSONWebKey, algorithm string) bool {
 // renew fetches the keys unless the last fetch is too recent. Concurrent callers share one fetch.
 func (k *issuerKeys) renew() {
 	_, err, _ := k.fetches.Do("", func() (any, error) {
-		if !k.due() {
+		if !k.mayFetch() {
 			return nil, nil //nolint:nilnil // nothing to return
 		}
 		err := k.fetch()
@@ -136,8 +137,8 @@ func (k *issuerKeys) renew() {
 	}
 }
 
-// due reports whether a fetch may begin now, and notes it.
-func (k *issuerKeys) due() bool {
+// mayFetch reports whether a fetch may begin now. If so, it counts as begun: tried becomes now.
+func (k *issuerKeys) mayFetch() bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	now := k.now()

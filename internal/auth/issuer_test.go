@@ -291,7 +291,7 @@ func TestIssuer_RefusesCriticalExtensions(t *testing.T) {
 	require.NoError(t, err, "a header that is unknown and not critical")
 }
 
-func TestIssuer_RoleFromClaim(t *testing.T) {
+func TestIssuer_TakesTheMostPowerfulRoleOfItsClaim(t *testing.T) {
 	t.Parallel()
 	const uri = "https://shop.example/roles"
 	for _, c := range []struct {
@@ -398,9 +398,9 @@ func TestIssuer_ForgedKeysCauseOneFetch(t *testing.T) {
 	require.Equal(t, int64(1), f.fetches.Load()-before, "256 callers, one fetch")
 }
 
-// TestIssuer_DownAtStart checks that nothing is accepted before the discovery, and that the issuer
-// is found once it answers.
-func TestIssuer_DownAtStart(t *testing.T) {
+// TestIssuer_DownAtStartIsUnavailableUntilItAnswers checks that nothing is accepted before the
+// discovery, and that the issuer is found once it answers.
+func TestIssuer_DownAtStartIsUnavailableUntilItAnswers(t *testing.T) {
 	t.Parallel()
 	f := &issuerFixture{
 		t: t, clock: testclock.New(), keys: []jose.JSONWebKey{newKey(t, "e", jose.ES256)},
@@ -563,7 +563,7 @@ func TestIssuer_RefusesRedirectToPlainHTTP(t *testing.T) {
 	}
 }
 
-func TestTokens_RingOfSecrets(t *testing.T) {
+func TestTokens_FirstSecretSignsAndAllVerify(t *testing.T) {
 	t.Parallel()
 	a, b := []byte(strings.Repeat("a", 32)), []byte(strings.Repeat("b", 32))
 	ring := func(secrets ...[]byte) *auth.Tokens {

@@ -20,9 +20,9 @@ var (
 // SignIn is a sign-in at the issuer that has begun: OpenID Connect's authorization code flow with
 // PKCE (RFC 7636). The browser that began it keeps it in a cookie; all three texts are random.
 type SignIn struct {
-	State    string // of the address, so that another site can't finish a sign-in of its own here
-	Nonce    string // of the ID token, so that it serves one sign-in only
-	Verifier string // of the code, so that a stolen code is useless
+	State    string // returns in the address: another site can't finish its own sign-in here
+	Nonce    string // returns in the ID token, so that the token serves one sign-in only
+	Verifier string // goes with the code to the issuer, so that a stolen code alone is useless
 }
 
 // BeginSignIn returns a new sign-in and the issuer's address for it. Its error is UNAVAILABLE.

@@ -29,12 +29,12 @@ var ErrShortSecret = errors.New("a JWT secret must have at least 32 bytes")
 // Tokens signs and verifies tokens with a ring of secrets, and verifies those of an issuer. It is
 // safe for concurrent use.
 type Tokens struct {
-	secret    []byte  // signs
-	issuer    *Issuer // nil: there is none
+	secret    []byte  // the first of the ring, which signs
+	issuer    *Issuer // nil: only our own tokens are valid
 	now       func() time.Time
-	validator *jwt.Validator                  // of the times
+	validator *jwt.Validator                  // checks the times
 	encoding  *base64.Encoding                // strict, but it ignores CR and LF
-	macs      []*sync.Pool                    // states of HMAC that have hashed a secret each
+	macs      []*sync.Pool                    // by secret: HMAC states that have hashed it
 	cache     *lru.Cache[tokenHash, verified] // nil: every token is verified again
 }
 
@@ -106,13 +106,13 @@ func (t *Tokens) Verify(token string) (seckill.Actor, error) {
 	return a, err
 }
 
-// VerifyWithExpiry is Verify that also returns the time from which on the token is refused.
+// VerifyWithExpiry works as Verify, and returns the time from which on it refuses the token.
 func (t *Tokens) VerifyWithExpiry(token string) (seckill.Actor, time.Time, error) {
 	if t.cache == nil {
 		v, err := t.verify(token)
 		return v.actor, v.expiresAt, err
 	}
-	const usual = 512 // bytes, which fit on the stack
+	const usual = 512 // bytes of most tokens; a buffer of this size stays on the stack
 	hash := tokenHash(sha256.Sum256(append(make([]byte, 0, usual), token...)))
 	cached, found := t.cache.Get(hash)
 	if found && t.now().Before(cached.expiresAt) && t.isCurrent(cached) {
@@ -132,8 +132,9 @@ func (t *Tokens) VerifyWithExpiry(token string) (seckill.Actor, time.Time, error
 // isCurrent reports whether the issuer's keys are those that verified a cached token.
 func (t *Tokens) isCurrent(v verified) bool { return v.ring == nil || v.ring == t.issuer.ring() }
 
-// Session exchanges a valid token for one of ours with the same actor and expiry. A foreign token
-// may have further claims and be too large for a cookie. The refusal is Verify's.
+// Session exchanges a valid token for a token of our own, the value of a cookie, with the same
+// actor and expiry. An issuer's token may be too large for a cookie. It refuses what Verify
+// refuses.
 func (t *Tokens) Session(
 	token string,
 ) (value string, by seckill.Actor, until time.Time, err error) {

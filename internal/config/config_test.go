@@ -118,8 +118,8 @@ func TestLoad_ReportsAllProblemsTogether(t *testing.T) {
 	require.NotContains(t, err.Error(), "tooshort", "the error contains a secret")
 }
 
-// TestLoad_SpacesAroundAValueDoNotCount reads values with the line break of a file, or with spaces. A
-// password and a secret that signs keep theirs.
+// TestLoad_SpacesAroundAValueDoNotCount reads values with the line break of a file, or with spaces.
+// A password and a secret that signs keep theirs.
 func TestLoad_SpacesAroundAValueDoNotCount(t *testing.T) {
 	cfg, _, err := Load(API, []string{
 		secret, "SECKILL_HTTP_ADDR= :80", "SECKILL_OPS_ADDR=127.0.0.1:90\r", "SECKILL_LOG_FORMAT= ",
@@ -241,8 +241,8 @@ func TestLoad_IssuerIsEnough(t *testing.T) {
 	}
 }
 
-// TestLoad_RingOfJWTSecrets checks every secret, and that what was signed with each verifies.
-func TestLoad_RingOfJWTSecrets(t *testing.T) {
+// TestLoad_AllJWTSecretsVerify checks every secret, and that what was signed with each verifies.
+func TestLoad_AllJWTSecretsVerify(t *testing.T) {
 	a, b := strings.Repeat("a", 32), strings.Repeat("b", 32)
 	load := func(ring string) Config {
 		cfg, _, err := Load(API, []string{"SECKILL_JWT_SECRET=" + ring})
