@@ -15,8 +15,8 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-// Allow names private hosts and networks that endpoints may be in, with https or http. All others
-// must have public addresses and https. The zero value names none.
+// Allow names hosts and networks in which endpoints may have private addresses and use http. All
+// other endpoints must have public addresses and use https. The zero value names none.
 type Allow struct {
 	hosts    map[string]bool
 	networks []netip.Prefix
@@ -71,8 +71,8 @@ func (a Allow) CheckURL(raw string) error {
 		return refuse("must have a port from 1 to 65535")
 	}
 	addr, err := netip.ParseAddr(u.Hostname())
-	// A name may resolve to anything, and is judged when it is dialled. A private name can only be
-	// right where a private network is allowed.
+	// A name may resolve to any address, which dial judges. A private name can only be right where
+	// a private network is allowed.
 	private := err == nil && !a.mayDial(addr) ||
 		err != nil && len(a.networks) == 0 && !a.names(u.Hostname()) && isPrivateName(u.Hostname())
 	if private {
@@ -100,8 +100,8 @@ func isPrintable(s string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r > '~' })
 }
 
-// dial connects to a public address, or to one that is named. It judges the address that the name
-// resolves to, at the last moment, so that a name cannot resolve to another one after a check.
+// dial connects to a host, unless its address is neither public nor allowed. It judges the address
+// that it is about to dial: judged earlier, the name could resolve to another address here.
 func (a Allow) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	d := net.Dialer{Timeout: attemptTimeout, Control: a.control}
 	if host, _, err := net.SplitHostPort(address); err == nil && a.hosts[strings.ToLower(host)] {
@@ -120,14 +120,15 @@ func (a Allow) control(_, address string, _ syscall.RawConn) error {
 	return nil
 }
 
+// mayDial reports whether an address is public or in an allowed network.
 func (a Allow) mayDial(addr netip.Addr) bool {
 	addr = addr.Unmap().WithZone("")
 	return a.contains(addr) || isPublic(addr)
 }
 
-// isPublic reports whether an address is one of the public Internet. All of IPv6 that is assigned
-// for it is in one network, without most forms that contain an IPv4 address. It refuses the
-// special-purpose networks of IANA's registries.
+// isPublic reports whether an address belongs to the public Internet. In IPv6 that is only
+// 2000::/3, which excludes most forms that contain an IPv4 address. The special-purpose networks of
+// IANA's registries are not public.
 func isPublic(addr netip.Addr) bool {
 	internet := netip.MustParsePrefix("2000::/3")
 	return addr.IsGlobalUnicast() && !addr.IsPrivate() &&
@@ -135,6 +136,7 @@ func isPublic(addr netip.Addr) bool {
 		!slices.ContainsFunc(special, func(n netip.Prefix) bool { return n.Contains(addr) })
 }
 
+// special are the networks of IANA's registries that netip.Addr has no method for.
 var special = []netip.Prefix{
 	netip.MustParsePrefix("0.0.0.0/8"),
 	netip.MustParsePrefix("100.64.0.0/10"),   // carrier-grade NAT

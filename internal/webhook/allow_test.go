@@ -44,8 +44,8 @@ func TestAllow_DialsPublicAddressesOnly(t *testing.T) {
 	}
 }
 
-// TestAllow_CheckURL checks which URLs an endpoint may have.
-func TestAllow_CheckURL(t *testing.T) {
+// TestCheckURL_RefusesWhatNoEndpointMayHave checks which URLs an endpoint may have.
+func TestCheckURL_RefusesWhatNoEndpointMayHave(t *testing.T) {
 	a := must.Get(ParseAllow([]string{"10.1.0.0/16", "hooks.example"}))(t)
 	for _, good := range []string{
 		"https://shop.example/events?x=1", "https://shop.example:8443", "http://10.1.2.3/x",

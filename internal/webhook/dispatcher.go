@@ -18,22 +18,23 @@ import (
 )
 
 const (
-	// pollInterval bounds how late an endpoint is served that another process could not serve, or
-	// whose pause is over. New events come with a signal.
+	// pollInterval is how often a process claims due endpoints without a signal. New events come
+	// with a signal; the end of a pause or of another process' lease does not.
 	pollInterval = time.Second
 	// slots is how many endpoints a process serves at a time. Each mostly waits for its receiver.
 	slots = 64
-	// turn is how long an endpoint is served before others that are due get their turn.
+	// turn is how long an endpoint is served before a due one may have its slot.
 	turn = 10 * time.Second
 	// countInterval is the time between two counts of dead deliveries.
 	countInterval = 10 * time.Second
 	// storeDeadline bounds what is stored after an attempt, also while the program stops.
 	storeDeadline = 5 * time.Second
-	// clockStep is more than the clocks that two processes have read differ.
-	clockStep = 10 * time.Second
+	// minClockStep is the least step back of the database's clock that setBackSince reports.
+	// Readings of two processes differ by less.
+	minClockStep = 10 * time.Second
 )
 
-// LeaseTime is longer than a turn and the attempt at its end.
+// LeaseTime is how long a lease lasts: longer than a turn and the attempt at its end.
 const LeaseTime = time.Minute
 
 // DispatchStore is what the dispatcher needs of the database.
@@ -45,16 +46,16 @@ type DispatchStore interface {
 	// ClaimEndpoint takes the lease of a due endpoint until a moment. Of concurrent callers one
 	// gets true.
 	ClaimEndpoint(ctx context.Context, e Endpoint, lease string, now, until time.Time) (bool, error)
-	// LeasedEndpoint reads an endpoint that a lease still serves and that is enabled, else
-	// ErrLeaseLost.
+	// LeasedEndpoint returns an endpoint that is enabled and still has the lease, or ErrLeaseLost.
 	LeasedEndpoint(ctx context.Context, id, lease string) (Endpoint, error)
 	// PendingDelivery returns the next delivery to send: one to send again on demand, else the one
-	// at the endpoint's position. ErrNoSuchDelivery: there is none.
+	// at the endpoint's position, else ErrNoSuchDelivery.
 	PendingDelivery(ctx context.Context, endpointID string) (Delivery, error)
-	// SaveProgress stores the endpoint's position, due time, first failure and whether it is
-	// enabled, and the delivery if it is not nil, in one transaction; else ErrLeaseLost. So it does
-	// if the owner has changed the endpoint since e was read and d has no attempt. After an attempt
-	// the change is kept, and a failed delivery becomes pending and due in d, too.
+	// SaveProgress stores the endpoint's Position, DueAt, FailingSince and Enabled, and the
+	// delivery unless it is nil, in one transaction. Without the lease it stores nothing and
+	// returns ErrLeaseLost. If the owner has changed the endpoint since e was read, it does the
+	// same for a delivery that is nil or has no attempt. After an attempt it keeps the owner's
+	// change, and makes a failed delivery pending and due, in d as well.
 	SaveProgress(ctx context.Context, e Endpoint, d *Delivery) error
 	// ReleaseEndpoint ends a lease. A lease that is lost is no error.
 	ReleaseEndpoint(ctx context.Context, id, lease string) error
@@ -66,7 +67,7 @@ type DispatchStore interface {
 
 // Metrics receives what the dispatcher counts.
 type Metrics interface {
-	// Attempted counts an attempt by its problem.
+	// Attempted counts an attempt by its problem; NoProblem is a success.
 	Attempted(p Problem)
 	// CountedDead receives the number of dead deliveries.
 	CountedDead(n int64)
@@ -149,7 +150,7 @@ func (d *Dispatcher) claim(ctx context.Context, limit int) (claimed []Endpoint) 
 }
 
 // serve sends an endpoint's deliveries one after the other until its turn ends, until none is left,
-// or until it must wait. It reports whether the turn ended before the deliveries.
+// or until it must wait. It returns true if the turn ended and deliveries may be left.
 func (d *Dispatcher) serve(ctx context.Context, claimed Endpoint) (goOn bool) {
 	attrs := []any{"endpoint", claimed.ID}
 	began := time.Now()
@@ -176,7 +177,7 @@ func (d *Dispatcher) serve(ctx context.Context, claimed Endpoint) (goOn bool) {
 	return goOn
 }
 
-// step makes one attempt of the next delivery. It reports false if the endpoint must wait.
+// step makes one attempt of the next delivery. It returns true if another one may follow at once.
 func (d *Dispatcher) step(ctx context.Context, e Endpoint) (goOn bool, err error) {
 	now, err := d.Store.Now(ctx)
 	if err != nil {
@@ -192,33 +193,34 @@ func (d *Dispatcher) step(ctx context.Context, e Endpoint) (goOn bool, err error
 	if err != nil {
 		return false, err
 	}
-	if waits(e, next, now) { // an attempt on demand came before it
+	if waits(e, next, now) { // the endpoint was due for an attempt on demand, which is done
 		e.DueAt = next.NextAt
 		return false, d.Store.SaveProgress(ctx, e, nil)
 	}
 	return d.attempt(ctx, e, next, now)
 }
 
-// waits reports whether a delivery is not due yet. A time that its owner's change or demand has set
-// is no pause: the delivery was due at once, and the database's clock was set back since.
+// waits reports whether a delivery is in a pause between two attempts. A NextAt in the future is no
+// pause if the owner's change or demand has set it: the delivery was due at once, and the
+// database's clock was set back since.
 func waits(e Endpoint, next Delivery, now time.Time) bool {
 	return next.NextAt.After(now) && !next.Retried && !next.NextAt.Equal(e.UpdatedAt) &&
 		!setBackSince(next, now)
 }
 
 // setBackSince reports whether the database's clock was set back since the last attempt of a
-// delivery, or since the delivery was made. Without that its next attempt would wait longer by the
-// step.
+// delivery, or since the delivery was made. A pause that began before the step would last longer by
+// the step.
 func setBackSince(next Delivery, now time.Time) bool {
 	last := next.LastAt
 	if next.Attempts == 0 {
 		last = next.CreatedAt
 	}
-	return last.After(now.Add(clockStep))
+	return last.After(now.Add(minClockStep))
 }
 
 // newDelivery stores the next delivery before its first attempt, so that every attempt has the same
-// id and the same events. ErrNoSuchDelivery: the endpoint has everything.
+// id and the same events. It returns ErrNoSuchDelivery if the endpoint has all its events.
 func (d *Dispatcher) newDelivery(
 	ctx context.Context, e Endpoint, now time.Time,
 ) (next Delivery, err error) {
@@ -261,8 +263,8 @@ type body struct {
 	} `json:"data"`
 }
 
-// attempt sends a delivery and stores the outcome. It reports whether the endpoint can be served
-// further.
+// attempt sends a delivery and stores the outcome. It returns true if another one may follow at
+// once.
 func (d *Dispatcher) attempt(
 	ctx context.Context, e Endpoint, next Delivery, now time.Time,
 ) (goOn bool, err error) {
@@ -279,7 +281,7 @@ func (d *Dispatcher) attempt(
 	if d.Metrics != nil {
 		d.Metrics.Attempted(next.Problem)
 	}
-	d.settle(&e, &next, now)
+	conclude(&e, &next, now)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeDeadline)
 	defer cancel()
 	err = d.Store.SaveProgress(ctx, e, &next)
@@ -290,6 +292,8 @@ func (d *Dispatcher) attempt(
 	return next.State == Delivered || next.Retried, err
 }
 
+// send makes the request of an attempt. It returns the response's status, 0 without a response, and
+// the problem.
 func (d *Dispatcher) send(
 	ctx context.Context, e Endpoint, next Delivery, items []event.Item, now time.Time,
 ) (int, Problem) {
@@ -314,8 +318,9 @@ func (d *Dispatcher) send(
 	})
 }
 
-// settle decides what follows an attempt.
-func (d *Dispatcher) settle(e *Endpoint, next *Delivery, now time.Time) {
+// conclude changes an endpoint and a delivery after an attempt at now: the delivery is delivered,
+// or waits for its next attempt, or is dead. An endpoint that fails for disableAfter is disabled.
+func conclude(e *Endpoint, next *Delivery, now time.Time) {
 	if next.Problem == NoProblem {
 		next.State, next.EndedAt = Delivered, now
 		e.Position, e.FailingSince = max(e.Position, next.To), time.Time{}
@@ -329,9 +334,10 @@ func (d *Dispatcher) settle(e *Endpoint, next *Delivery, now time.Time) {
 		e.FailingSince = now
 	}
 	failing := now.Sub(e.FailingSince)
-	tried := min(failing, now.Sub(next.CreatedAt)) // each delivery has a day of its own
+	// The endpoint may fail for longer than this delivery exists, which has a day of its own.
+	tried := min(failing, now.Sub(next.CreatedAt))
 	if tried < deadAfter && next.Problem != EventsGone {
-		next.NextAt = now.Add(workers.LongPause(firstPause, maxWait, int(next.Attempts)-1))
+		next.NextAt = now.Add(workers.LongPause(firstPause, maxPause, int(next.Attempts)-1))
 		e.DueAt = next.NextAt
 		return
 	}

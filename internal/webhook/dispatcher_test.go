@@ -72,9 +72,9 @@ func TestDispatcher_SendsSignedBatchesInOrder(t *testing.T) {
 	require.NotContains(t, kept.Secret, secret[len("whsec_"):])
 }
 
-// TestDispatcher_ReceiverDownForAnHour checks that nothing is lost: the same request is repeated
-// with growing pauses, and the rest follows in order once the receiver is back.
-func TestDispatcher_ReceiverDownForAnHour(t *testing.T) {
+// TestDispatcher_RepeatsTheRequestUntilTheReceiverIsBack checks that nothing is lost: the same
+// request is repeated with growing pauses, and the rest follows in order once the receiver is back.
+func TestDispatcher_RepeatsTheRequestUntilTheReceiverIsBack(t *testing.T) {
 	f := newFixture(t, sqliteFile(t))
 	f.store.now = time.Now().UTC().Truncate(time.Millisecond)
 	began := f.store.now
@@ -115,9 +115,9 @@ func TestDispatcher_ReceiverDownForAnHour(t *testing.T) {
 	require.Equal(t, must.Get(f.store.EventHead(t.Context()))(t), after.Position)
 }
 
-// TestDispatcher_RepairDuringTheAttempt checks that a delivery is sent to a new URL at once which
-// the owner sets while an attempt at the old one is in progress.
-func TestDispatcher_RepairDuringTheAttempt(t *testing.T) {
+// TestDispatcher_SendsAtOnceToAURLChangedDuringAnAttempt checks that a delivery is sent to a new
+// URL at once which the owner sets while an attempt at the old one is in progress.
+func TestDispatcher_SendsAtOnceToAURLChangedDuringAnAttempt(t *testing.T) {
 	f := newFixture(t, sqliteFile(t))
 	f.store.now = time.Now().UTC().Truncate(time.Millisecond)
 	repaired := newReceiver(t, nil)
@@ -140,9 +140,10 @@ func TestDispatcher_RepairDuringTheAttempt(t *testing.T) {
 	require.Equal(t, webhook.Delivered, f.deliveries(id)[0].State)
 }
 
-// TestDispatcher_RetryOfAPendingDelivery checks that a delivery that waits for its next attempt is
-// sent at once when its owner asks for it, also during an attempt that fails. It keeps its place.
-func TestDispatcher_RetryOfAPendingDelivery(t *testing.T) {
+// TestDispatcher_RetriesAPendingDeliveryAtOnceInItsPlace checks that a delivery that waits for its
+// next attempt is sent at once when its owner asks for it, also during an attempt that fails. It
+// keeps its place.
+func TestDispatcher_RetriesAPendingDeliveryAtOnceInItsPlace(t *testing.T) {
 	f := newFixture(t, sqliteFile(t))
 	f.store.now = time.Now().UTC().Truncate(time.Millisecond)
 	var id string
@@ -191,10 +192,10 @@ func (s headHook) EventHead(ctx context.Context) (int64, error) {
 	return s.store.EventHead(ctx)
 }
 
-// TestDispatcher_TypesChangedWhileItSleeps checks that an endpoint gets what happens after its
+// TestDispatcher_SendsTypesAddedWhileItSleeps checks that an endpoint gets what happens after its
 // owner has asked for it, also where a dispatcher had read the endpoint before and not yet the
 // events. In one case the dispatcher has a delivery of the former types to make.
-func TestDispatcher_TypesChangedWhileItSleeps(t *testing.T) {
+func TestDispatcher_SendsTypesAddedWhileItSleeps(t *testing.T) {
 	for _, former := range []event.Type{event.OrderPaid, event.OrderCreated} {
 		t.Run(string(former), func(t *testing.T) {
 			f := newFixture(t, sqliteFile(t))
@@ -234,10 +235,10 @@ func (s killed) SaveProgress(ctx context.Context, e webhook.Endpoint, d *webhook
 	return errors.Join(s.store.SaveProgress(ctx, e, d), context.Canceled)
 }
 
-// TestDispatcher_ClockSetBack checks that a delivery that waits for its next attempt, or was made
-// and not attempted, is sent at once after the database's clock was set back by an hour. It then
-// waits as ever.
-func TestDispatcher_ClockSetBack(t *testing.T) {
+// TestDispatcher_SendsAtOnceAfterTheClockIsSetBack checks that a delivery that waits for its next
+// attempt, or was made and not attempted, is sent at once after the database's clock was set back
+// by an hour. It then waits as ever.
+func TestDispatcher_SendsAtOnceAfterTheClockIsSetBack(t *testing.T) {
 	f := newFixture(t, sqliteFile(t))
 	f.store.now = time.Now().UTC().Truncate(time.Millisecond)
 	r := newReceiver(t, answerStatus(http.StatusInternalServerError))
@@ -259,10 +260,10 @@ func TestDispatcher_ClockSetBack(t *testing.T) {
 	require.Equal(t, 3, attemptsAfter(time.Minute))
 }
 
-// TestDispatcher_ClockSetBackSinceAChange checks that what an owner has made due is sent at once if
-// the database's clock was set back since: the events of a new endpoint, a delivery that waits for
-// its next attempt, and a dead one on demand.
-func TestDispatcher_ClockSetBackSinceAChange(t *testing.T) {
+// TestDispatcher_ServesAChangeAfterTheClockIsSetBack checks that what an owner has made due is sent
+// at once if the database's clock was set back since: the events of a new endpoint, a delivery that
+// waits for its next attempt, and a dead one on demand.
+func TestDispatcher_ServesAChangeAfterTheClockIsSetBack(t *testing.T) {
 	const step, day = 10 * time.Minute, 24 * time.Hour
 	for name, c := range map[string]struct {
 		failing time.Duration // before the change
@@ -309,9 +310,10 @@ func TestDispatcher_ClockSetBackSinceAChange(t *testing.T) {
 	}
 }
 
-// TestDispatcher_DeadAfterADay checks that each delivery is dead after a day of its own. Dead ones
-// are sent again on demand with one attempt, and the endpoint is disabled after five days.
-func TestDispatcher_DeadAfterADay(t *testing.T) {
+// TestDispatcher_EndsEachDeliveryAsDeadAfterADay checks that each delivery is dead after a day of
+// its own. Dead ones are sent again on demand with one attempt, and the endpoint is disabled after
+// five days.
+func TestDispatcher_EndsEachDeliveryAsDeadAfterADay(t *testing.T) {
 	ctx, f := t.Context(), newFixture(t, sqliteFile(t))
 	f.store.now = time.Now().UTC().Truncate(time.Millisecond)
 	r := newReceiver(t, answerStatus(http.StatusServiceUnavailable))
@@ -399,8 +401,9 @@ func TestDispatcher_SlowReceiverDelaysNoOther(t *testing.T) {
 	}
 }
 
-// TestDispatcher_TimesOut checks that an attempt ends while the receiver does not answer.
-func TestDispatcher_TimesOut(t *testing.T) {
+// TestDispatcher_EndsAnAttemptThatGetsNoAnswer checks that an attempt ends while the receiver does
+// not answer.
+func TestDispatcher_EndsAnAttemptThatGetsNoAnswer(t *testing.T) {
 	f := newFixture(t, sqliteFile(t))
 	release := make(chan bool)
 	defer close(release)
@@ -412,10 +415,10 @@ func TestDispatcher_TimesOut(t *testing.T) {
 	require.Zero(t, f.deliveries(e.ID)[0].Status)
 }
 
-// TestDispatcher_LeaksNothing checks that no connection is made to a private address, nor without
-// TLS to a host that is named no longer. A redirect is not followed, not even to an address that is
-// allowed.
-func TestDispatcher_LeaksNothing(t *testing.T) {
+// TestDispatcher_ContactsNoAddressThatIsNotAllowed checks that no connection is made to a private
+// address, nor without TLS to a host that is named no longer. A redirect is not followed, not even
+// to an address that is allowed.
+func TestDispatcher_ContactsNoAddressThatIsNotAllowed(t *testing.T) {
 	ctx, f := t.Context(), newFixture(t, sqliteFile(t))
 	var connections atomic.Int64
 	inner := httptest.NewUnstartedServer(http.NotFoundHandler())
@@ -477,10 +480,10 @@ func TestDispatcher_StopsAfterTheAttempt(t *testing.T) {
 	require.Equal(t, sns, got)
 }
 
-// TestDispatcher_KilledAfterTheRequest checks that a delivery whose outcome was not stored is sent
-// again with the same id and body when the lease has ended. A dispatcher whose lease is lost stores
-// nothing.
-func TestDispatcher_KilledAfterTheRequest(t *testing.T) {
+// TestDispatcher_RepeatsADeliveryWhoseOutcomeIsNotStored checks that a delivery whose outcome was
+// not stored is sent again with the same id and body when the lease has ended. A dispatcher whose
+// lease is lost stores nothing.
+func TestDispatcher_RepeatsADeliveryWhoseOutcomeIsNotStored(t *testing.T) {
 	ctx, f := t.Context(), newFixture(t, sqliteFile(t))
 	f.store.now = time.Now().UTC().Truncate(time.Millisecond)
 	r := newReceiver(t, nil)
@@ -503,8 +506,9 @@ func TestDispatcher_KilledAfterTheRequest(t *testing.T) {
 	require.Equal(t, must.Get(f.store.EventHead(ctx))(t), after.Position)
 }
 
-// TestDispatcher_UntrustedCertificate checks that a receiver must have a valid certificate.
-func TestDispatcher_UntrustedCertificate(t *testing.T) {
+// TestDispatcher_SendsNothingToAnUntrustedCertificate checks that a receiver must have a valid
+// certificate.
+func TestDispatcher_SendsNothingToAnUntrustedCertificate(t *testing.T) {
 	f := newFixture(t, sqliteFile(t))
 	r := newReceiver(t, nil)
 	e, _ := f.endpoint(r.URL, webhook.Change{})
@@ -526,10 +530,11 @@ func (c *counts) Attempted(p webhook.Problem) { c.attempts[p]++ }
 // CountedDead implements webhook.Metrics.
 func (c *counts) CountedDead(n int64) { c.dead = n }
 
-// TestDispatcher_RequestThatCannotBeMade checks that nothing is sent where the secret is sealed
-// with another key, until the key is back. A delivery whose events were deleted is dead at once,
-// and a later event is sent. Both are counted, and an operator reads of the dead one in the log.
-func TestDispatcher_RequestThatCannotBeMade(t *testing.T) {
+// TestDispatcher_SendsNothingWithoutTheSecretOrTheEvents checks that nothing is sent where the
+// secret is sealed with another key, until the key is back. A delivery whose events were deleted is
+// dead at once, and a later event is sent. Both are counted, and an operator reads of the dead one
+// in the log.
+func TestDispatcher_SendsNothingWithoutTheSecretOrTheEvents(t *testing.T) {
 	f := newFixture(t, sqliteFile(t))
 	f.store.now = time.Now().UTC().Truncate(time.Millisecond)
 	r := newReceiver(t, nil)
@@ -597,10 +602,10 @@ func TestDispatcher_RotatedSecretsOverlap(t *testing.T) {
 	}
 }
 
-// TestDispatcher_RotationWhoseAnswersGotLost checks that requests verify with the receiver's secret
-// although two rotations did not reach it. They also verify with the secrets of the last two
-// rotations. No former secret verifies after a day.
-func TestDispatcher_RotationWhoseAnswersGotLost(t *testing.T) {
+// TestDispatcher_SignsForAReceiverThatMissedTwoRotations checks that requests verify with the
+// receiver's secret although two rotations did not reach it. They also verify with the secrets of
+// the last two rotations. No former secret verifies after a day.
+func TestDispatcher_SignsForAReceiverThatMissedTwoRotations(t *testing.T) {
 	f := newFixture(t, sqliteFile(t))
 	f.store.now = time.Now().UTC()
 	r := newReceiver(t, nil)

@@ -8,20 +8,28 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-// Bounds of an endpoint's fields, and the values of absent ones.
+// The bounds of endpoints and of their fields, and the defaults of MaxBatch and MaxPerSecond.
 const (
-	maxURL              = 2000 // bytes
-	MaxBatch            = 500  // events in one request
-	defaultBatch        = 100
-	MaxPerSecond        = 100 // requests
-	defaultPerSecond    = 10
-	MaxEndpoints        = 20 // of one owner
-	SecretOverlap       = 24 * time.Hour
-	secretBytes         = 32
-	deadAfter           = 24 * time.Hour
-	disableAfter        = 5 * 24 * time.Hour
-	pauseAfterDeath     = time.Minute
-	firstPause, maxWait = 5 * time.Second, time.Hour
+	maxURL           = 2000 // bytes
+	MaxBatch         = 500  // events in one request
+	defaultBatch     = 100  // events in one request
+	MaxPerSecond     = 100  // requests
+	defaultPerSecond = 10   // requests
+	MaxEndpoints     = 20   // of one owner
+	secretBytes      = 32
+)
+
+const (
+	// SecretOverlap is how long a replaced secret signs too.
+	SecretOverlap = 24 * time.Hour
+	// deadAfter is how long a delivery is repeated before it is dead.
+	deadAfter = 24 * time.Hour
+	// disableAfter is how long an endpoint may fail before a dead delivery disables it.
+	disableAfter = 5 * 24 * time.Hour
+	// pauseAfterDeath is the time from a dead delivery to the first attempt of the next one.
+	pauseAfterDeath = time.Minute
+	// firstPause and maxPause bound the pauses between the attempts of a delivery.
+	firstPause, maxPause = 5 * time.Second, time.Hour
 )
 
 // Errors of look-ups.
@@ -33,11 +41,11 @@ var (
 	ErrLeaseLost = errors.New("the lease of the webhook endpoint is lost")
 )
 
-// Endpoint is where events are sent, and how far that is.
+// Endpoint is a URL that receives its owner's events, with the position up to which it has them.
 type Endpoint struct {
 	ID       string
 	OwnerID  string
-	AllSales bool // the owner is an operator; else the owner's sales only
+	AllSales bool // the owner is an operator: the events of all sales; else of the owner's sales
 	URL      string
 	Types    []event.Type // empty: all
 	MaxBatch int64        // events in one request
@@ -51,15 +59,16 @@ type Endpoint struct {
 	UpdatedAt      time.Time
 	// Position is the last event that was delivered or whose delivery is dead.
 	Position int64
-	DueAt    time.Time
-	Lease    string
-	// FailingSince is the first failure since the last success; zero for none.
+	DueAt    time.Time // when a dispatcher may serve it next
+	Lease    string    // of the dispatcher that serves it; random
+	// FailingSince is the time of the first failure since the last success; zero if there is none.
 	FailingSince time.Time
-	Retries      int64 // deliveries to send again on demand
+	Retries      int64 // number of dead deliveries to send again on demand
 }
 
-// rotate replaces the secret, which signs too for SecretOverlap. So does the oldest one that signs
-// now: the receiver has no other yet if the answers with those after it got lost.
+// rotate replaces the secret. For SecretOverlap the replaced secret and the oldest one that still
+// signs sign too. The receiver may have only the oldest, if the answers with the later ones got
+// lost.
 func (e *Endpoint) rotate(sealed string, now time.Time) {
 	old := []string{e.Secret}
 	if n := len(e.OldSecrets); n > 0 && now.Before(e.OldSecretUntil) {
@@ -75,7 +84,7 @@ func (e Endpoint) mayManage(by seckill.Actor) bool {
 		by.Role == seckill.Merchant && by.ID == e.OwnerID && !e.AllSales
 }
 
-// filter chooses the endpoint's events with positions in (after, to]; to 0: all above.
+// filter selects the endpoint's events with positions in (after, to]; with to 0, all above after.
 func (e Endpoint) filter(types []event.Type, after, to int64) event.Filter {
 	f := event.Filter{MerchantID: e.OwnerID, Types: types, After: after, To: to}
 	if e.AllSales {
@@ -94,7 +103,8 @@ const (
 	Dead      State = "dead" // failed for too long; can be sent again on demand
 )
 
-// Problem is why an attempt failed. It says nothing about the receiver's network.
+// Problem is why an attempt failed. The endpoint's owner sees it, so it reveals nothing of a
+// private network.
 type Problem string
 
 // The problems of attempts.
@@ -122,16 +132,16 @@ func Problems() []Problem {
 type Delivery struct {
 	ID         string // a UUIDv7; the webhook-id of every attempt
 	EndpointID string
-	After, To  int64        // positions in (After, To]
+	After, To  int64        // it has the endpoint's events with positions in (After, To]
 	Types      []event.Type // the endpoint's filter when the delivery was made
-	Events     int64
+	Events     int64        // number of events
 	State      State
 	Attempts   int64
-	Retried    bool // on demand: this attempt is the last one
+	Retried    bool // its owner demanded this attempt, which is the last one
 	Status     int  // of the last attempt's response; 0: none
 	Problem    Problem
 	CreatedAt  time.Time
 	LastAt     time.Time // of the last attempt
-	NextAt     time.Time // of the next one
-	EndedAt    time.Time
+	NextAt     time.Time // of the next attempt
+	EndedAt    time.Time // when it was delivered or dead
 }

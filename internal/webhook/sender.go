@@ -64,7 +64,7 @@ type message struct {
 	body    []byte
 }
 
-// send makes one attempt. It returns the response's status, 0 without a response, and the problem.
+// send makes one request. It returns the response's status, 0 without a response, and the problem.
 func (s *Sender) send(ctx context.Context, m message) (int, Problem) {
 	if s.allow.CheckURL(m.url) != nil { // the settings may have changed
 		return 0, PrivateAddress
@@ -98,7 +98,7 @@ func (s *Sender) send(ctx context.Context, m message) (int, Problem) {
 	}
 }
 
-// sign returns one signature for each secret.
+// sign returns the value of the header webhook-signature: one signature for each secret.
 func sign(m message) (string, error) {
 	var all []string
 	for _, secret := range m.secrets {
@@ -115,8 +115,8 @@ func sign(m message) (string, error) {
 	return strings.Join(all, " "), nil
 }
 
-// problemOf maps an error of a request to its problem. Its text may name addresses of private
-// networks, so nobody sees it.
+// problemOf maps an error of a request to its problem. Owners see the problem only: the error's
+// text may contain addresses of private networks.
 func problemOf(err error) Problem {
 	var timeout interface{ Timeout() bool }
 	var certificate *tls.CertificateVerificationError

@@ -15,8 +15,8 @@ import (
 // context's actor, in the transaction of the change.
 type Store interface {
 	order.Clock
-	// CreateEndpoint stores an endpoint at the present end of the events, and sets its Position.
-	// Conflict: its owner has MaxEndpoints. ErrTryAgain: the transaction lost to another one.
+	// CreateEndpoint stores an endpoint and sets its Position to the end of the events. It returns
+	// a Conflict if the owner has MaxEndpoints, and ErrTryAgain if another transaction won.
 	CreateEndpoint(ctx context.Context, e *Endpoint) error
 	// FindEndpoint returns an endpoint, or ErrNoSuchEndpoint.
 	FindEndpoint(ctx context.Context, id string) (Endpoint, error)
@@ -35,8 +35,8 @@ type Store interface {
 	Deliveries(
 		ctx context.Context, endpointID string, state State, before string, limit int,
 	) ([]Delivery, error)
-	// RetryDelivery makes a dead delivery pending again, and a pending one due. ErrNoSuchDelivery,
-	// or Conflict for one that succeeded.
+	// RetryDelivery makes a dead delivery pending again, and a pending one due. It returns
+	// ErrNoSuchDelivery, or a Conflict for one that succeeded.
 	RetryDelivery(ctx context.Context, endpointID, id string, now time.Time) (Delivery, error)
 }
 
@@ -62,8 +62,8 @@ type Change struct {
 	RotateSecret           bool
 }
 
-// Create makes an endpoint and returns it with its secret, which is shown only now. It is sent the
-// events from now on. A BadRequest names the field; Conflict: the owner has too many.
+// Create makes an endpoint, which receives the events from now on. It returns the secret too, which
+// is shown only now. It refuses with BAD_REQUEST, or with CONFLICT beyond MaxEndpoints.
 func (s *Service) Create(
 	ctx context.Context, by seckill.Actor, c Change,
 ) (Endpoint, string, error) {
@@ -128,7 +128,7 @@ func (c Change) apply(e *Endpoint) {
 	set(&e.MaxBatch, c.MaxBatch)
 	set(&e.MaxPerSecond, c.MaxPerSecond)
 	if c.Enabled != nil && *c.Enabled && !e.Enabled {
-		e.FailingSince = time.Time{} // it has a day again
+		e.FailingSince = time.Time{} // it may fail for deadAfter and disableAfter anew
 	}
 	set(&e.Enabled, c.Enabled)
 }
@@ -139,7 +139,7 @@ func set[T any](to *T, value *T) {
 	}
 }
 
-// Get returns an endpoint. The error is NotFound, or Forbidden for another owner's.
+// Get returns an endpoint. It refuses with NOT_FOUND, or with FORBIDDEN for another owner's.
 func (s *Service) Get(ctx context.Context, by seckill.Actor, id string) (Endpoint, error) {
 	e, err := s.Store.FindEndpoint(ctx, id)
 	if err != nil {
@@ -159,7 +159,7 @@ func (s *Service) List(
 	return list, unavailable(err)
 }
 
-// mayChange returns the time of a change, or the refusal of Get.
+// mayChange returns the database's time for a change, or refuses as Get does.
 func (s *Service) mayChange(ctx context.Context, by seckill.Actor, id string) (time.Time, error) {
 	if _, err := s.Get(ctx, by, id); err != nil {
 		return time.Time{}, err
@@ -169,7 +169,8 @@ func (s *Service) mayChange(ctx context.Context, by seckill.Actor, id string) (t
 }
 
 // Change changes an endpoint. With RotateSecret it returns the new secret, which is shown only now;
-// the one before signs too for SecretOverlap. A caller whose answer got lost may repeat the call.
+// otherwise secret is "". The replaced secret signs too for SecretOverlap. A caller who missed the
+// answer may repeat the call. It refuses as Get does, or with BAD_REQUEST.
 func (s *Service) Change(
 	ctx context.Context, by seckill.Actor, id string, c Change,
 ) (e Endpoint, secret string, err error) {
@@ -217,8 +218,8 @@ func (s *Service) Deliveries(
 	return list, unavailable(err)
 }
 
-// Retry sends a dead delivery again, with one attempt, and a pending one now. Conflict: it has
-// succeeded.
+// Retry sends a dead delivery again, with one attempt, and a pending one at once. It refuses as Get
+// does, or with CONFLICT for a delivery that succeeded.
 func (s *Service) Retry(
 	ctx context.Context, by seckill.Actor, id, delivery string,
 ) (Delivery, error) {
@@ -231,7 +232,7 @@ func (s *Service) Retry(
 	return d, unavailable(err)
 }
 
-// unavailable maps the errors of a Store.
+// unavailable maps the errors of a Store to refusals.
 func unavailable(err error) error {
 	switch {
 	case errors.Is(err, ErrNoSuchEndpoint):
