@@ -16,9 +16,9 @@ import (
 	"flashsale.dev/seckill/internal/testing/must"
 )
 
-// TestAPIKey_CreateListRevoke checks that the printed key works, that lists do not have its secret,
-// and that a revoked key is refused.
-func TestAPIKey_CreateListRevoke(t *testing.T) {
+// TestAPIKey_WorksUntilItIsRevoked checks that the printed key works, that lists do not have its
+// secret, and that a revoked key is refused.
+func TestAPIKey_WorksUntilItIsRevoked(t *testing.T) {
 	dsn := "sqlite:" + filepath.Join(t.TempDir(), "s.db")
 	ctl := func(args ...string) (string, error) {
 		var out strings.Builder

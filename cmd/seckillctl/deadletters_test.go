@@ -24,7 +24,9 @@ import (
 	"flashsale.dev/seckill/internal/testing/servers"
 )
 
-func TestDeadLetters_ListRequeueDiscard(t *testing.T) {
+// TestDeadLetters_RequeueWritesTheOrderAndDiscardEndsIt resolves one dead letter by each command,
+// and checks what the commands refuse. The list shows no name of a buyer.
+func TestDeadLetters_RequeueWritesTheOrderAndDiscardEndsIt(t *testing.T) {
 	const secret = "an order secret that only this test knows"
 	ctx, now := t.Context(), time.Now()
 	dsn, addr := "sqlite:"+filepath.Join(t.TempDir(), "s.db"), servers.Redis(t).Addr()

@@ -24,9 +24,9 @@ func TestNewLimits_NamesTheSettingAndTheFile(t *testing.T) {
 	}
 }
 
-// TestAuditLimiters_CallerHasLeft checks that an operator who disconnects after the change does not
-// keep it out of the audit log.
-func TestAuditLimiters_CallerHasLeft(t *testing.T) {
+// TestAuditLimiters_RecordTheChangeOfACallerWhoHasLeft checks that an operator who disconnects
+// after the change does not keep it out of the audit log.
+func TestAuditLimiters_RecordTheChangeOfACallerWhoHasLeft(t *testing.T) {
 	store := must.Get(sqlstore.Open(t.Context(), "sqlite:"+t.TempDir()+"/s.db", ""))(t)
 	t.Cleanup(func() { require.NoError(t, store.Close()) })
 	require.NoError(t, store.Migrate(t.Context()))

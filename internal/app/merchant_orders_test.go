@@ -23,8 +23,8 @@ func (h *fixture) finds(who seckill.Actor, sn string) []shownOrder {
 	return dataOf[struct{ Items []shownOrder }](h.t, r).Items
 }
 
-// TestMerchantOrders_FromAddressToRefund goes the way of two orders after they are won.
-func TestMerchantOrders_FromAddressToRefund(t *testing.T) {
+// TestMerchantOrders_AreShippedOrRefunded goes the way of two orders after they are won.
+func TestMerchantOrders_AreShippedOrRefunded(t *testing.T) {
 	h := open(t)
 	goods := h.exposed("5", "2")
 	ann := buyer(1)

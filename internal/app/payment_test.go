@@ -127,7 +127,8 @@ func (notifyingBank) Event(
 	return payment.Event{Payment: paid}, json.Unmarshal(body, paid)
 }
 
-func TestPaymentWebhook_ProviderWithoutPages(t *testing.T) {
+// TestPaymentWebhook_PaysOnceWithoutPages uses a provider that reports payments and has no pages.
+func TestPaymentWebhook_PaysOnceWithoutPages(t *testing.T) {
 	t.Parallel()
 	h := openPaidBy(t, 15*time.Minute, notifyingBank{&bank{}})
 	h.work()

@@ -329,8 +329,9 @@ func TestStripe_RefundAtStripeCancelsTheOrder(t *testing.T) {
 	h.exact(goods, 5, 4, 1)
 }
 
-// TestStripe_RefundAtStripeMeetsOurs returns a payment on Stripe's pages and by the API at once.
-func TestStripe_RefundAtStripeMeetsOurs(t *testing.T) {
+// TestStripe_ConcurrentRefundsReturnTheMoneyOnce returns a payment on Stripe's pages and by the API
+// at once.
+func TestStripe_ConcurrentRefundsReturnTheMoneyOnce(t *testing.T) {
 	h := openStripe(t, 15*time.Minute)
 	goods := h.exposed("20", "1")
 	for i := range int64(8) {
@@ -490,8 +491,9 @@ func TestStripe_RecordsRefundsAndDisputes(t *testing.T) {
 	require.Equal(t, "ignored", h.webhook(h.stripe.Event("customer.created", fakestripe.Object{})))
 }
 
-// TestStripe_DisputeWithAllEvidence reports a dispute with as much evidence as Stripe accepts.
-func TestStripe_DisputeWithAllEvidence(t *testing.T) {
+// TestStripe_DisputeWithAllEvidenceIsRecorded reports a dispute with as much evidence as Stripe
+// accepts.
+func TestStripe_DisputeWithAllEvidenceIsRecorded(t *testing.T) {
 	h := openStripe(t, 15*time.Minute)
 	who := buyer(7)
 	sn, page, session := h.buysToPay(who)
@@ -586,9 +588,9 @@ func TestStripe_LostDisputeEndsTheRefund(t *testing.T) {
 	require.Equal(t, "refunded", h.webhook(body, sign))
 }
 
-// TestStripe_ManyOrdersAgree takes orders through every pair of a buyer's act and a fate of the
-// webhook. The money and the order agree in each.
-func TestStripe_ManyOrdersAgree(t *testing.T) {
+// TestStripe_MoneyAgreesWithEveryOrder takes orders through every pair of a buyer's act and a fate
+// of the webhook. The money and the order agree in each.
+func TestStripe_MoneyAgreesWithEveryOrder(t *testing.T) {
 	h := openStripe(t, 15*time.Minute)
 	goods := h.exposed("50", "1")
 	who := int64(100)

@@ -33,9 +33,10 @@ type place struct {
 
 type room struct{ AdmissionSeconds float64 }
 
-// TestWaitingRoom_Calls checks the answers of the calls around one unit: who joins twice has one
-// place, who is not called gets WAITING with the position, and the status is revalidated.
-func TestWaitingRoom_Calls(t *testing.T) {
+// TestWaitingRoom_OneUnitPassesToTheNextUntilTheRoomIsOver checks the answers of the calls. A buyer
+// who joins twice has one place. A buyer who is not called gets WAITING with the position. The
+// status is revalidated by its ETag. A unit that the first buyer leaves goes to the second.
+func TestWaitingRoom_OneUnitPassesToTheNextUntilTheRoomIsOver(t *testing.T) {
 	t.Parallel()
 	h := openIdle(t, 15*time.Minute)
 	h.settings.AdmissionTimeout = time.Hour

@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestVocabulary_Find(t *testing.T) {
+func TestFind_ReportsForbiddenWordsUnlessAllowed(t *testing.T) {
 	v, err := parse("desk desks\nline @ internal/order\nallow command lines?\nallow desktop\n")
 	require.NoError(t, err)
 	for _, c := range []struct {
