@@ -76,8 +76,8 @@ func (z *fuzzFixture) serve(
 		got = nil
 	}
 	require.NoError(t, z.document.Check(apicheck.RoundTrip{
-		Method: method, URL: u, Header: sent, Sent: []byte(body),
-		Status: w.Code, Answer: w.Header(), Got: got,
+		Method: method, URL: u, RequestHeader: sent, RequestBody: []byte(body),
+		Status: w.Code, ResponseHeader: w.Header(), ResponseBody: got,
 	}))
 }
 

@@ -87,7 +87,7 @@ func moment(name, wire string, match func([]byte) bool, executed bool) fault {
 // before it. Then it closes the channel that it has returned.
 func setTrap(wire *netfault.Proxy, match func([]byte) bool, pass bool) <-chan struct{} {
 	reached := make(chan struct{})
-	wire.Set(&netfault.Trap{Match: match, Pass: pass, Sprung: func() { close(reached) }})
+	wire.SetTrap(&netfault.Trap{Match: match, Pass: pass, Sprung: func() { close(reached) }})
 	return reached
 }
 

@@ -19,13 +19,13 @@ import (
 
 // RoundTrip is a request and its response.
 type RoundTrip struct {
-	Method string
-	URL    *url.URL
-	Header http.Header // the request's header
-	Sent   []byte
-	Status int
-	Answer http.Header
-	Got    []byte // ignored if the response is not JSON
+	Method         string
+	URL            *url.URL
+	RequestHeader  http.Header
+	RequestBody    []byte
+	Status         int
+	ResponseHeader http.Header
+	ResponseBody   []byte // not checked if its media type is not JSON
 }
 
 // Check reports the parts of a round trip that the document does not contain. It returns nil if
@@ -49,14 +49,14 @@ func (d *Document) Check(x RoundTrip) error {
 		return x.explain(err)
 	}
 	// Without a secret the API reads no part of a callback.
-	if !x.taken() || x.Status == http.StatusForbidden && signed(route) {
+	if !x.accepted() || x.Status == http.StatusForbidden && signed(route) {
 		return nil
 	}
 	if err := checkQuery(route, x.URL.Query()); err != nil {
-		return x.explain(fmt.Errorf("the request was taken, and should not have been: %w", err))
+		return x.explain(fmt.Errorf("the request was accepted, and should not have been: %w", err))
 	}
 	if err := d.checkRequest(input); err != nil {
-		return x.explain(fmt.Errorf("the request was taken, and should not have been: %w", err))
+		return x.explain(fmt.Errorf("the request was accepted, and should not have been: %w", err))
 	}
 	return nil
 }
@@ -73,9 +73,9 @@ func (d *Document) checkRequest(input *openapi3filter.RequestValidationInput) er
 	return openapi3filter.ValidateRequestBody(ctx, input, body.Value)
 }
 
-// taken reports whether the API read the request and found it well-formed. The API checks for 400
-// before 404, 403 and all other errors.
-func (x RoundTrip) taken() bool {
+// accepted reports whether the API read the request and found it well-formed. A 404, a 403 or any
+// later error proves that too, because the API answers 400 before those.
+func (x RoundTrip) accepted() bool {
 	return !slices.Contains([]int{
 		http.StatusBadRequest, http.StatusUnauthorized, http.StatusMethodNotAllowed,
 	}, x.Status)
@@ -92,24 +92,25 @@ func signed(route *routers.Route) bool {
 		})
 }
 
+// explain adds the round trip to an error.
 func (x RoundTrip) explain(err error) error {
 	if err == nil {
 		return nil
 	}
 	return fmt.Errorf("%s %.200s %.300q answered %d %.600q: not in openapi.yaml: %w", x.Method,
-		x.URL, x.Sent, x.Status, x.Got, err)
+		x.URL, x.RequestBody, x.Status, x.ResponseBody, err)
 }
 
 // request returns the round trip's request. A body without a Content-Type gets the one that the
 // document prescribes.
 func (x RoundTrip) request() *http.Request {
-	header := x.Header.Clone()
+	header := x.RequestHeader.Clone()
 	if header == nil {
 		header = http.Header{}
 	}
 	if kind := header.Get("Content-Type"); kind == "" ||
 		strings.HasPrefix(kind, "application/x-www-form-urlencoded") &&
-			bytes.HasPrefix(x.Sent, []byte("{")) {
+			bytes.HasPrefix(x.RequestBody, []byte("{")) {
 		header.Set("Content-Type", "application/json")
 	}
 	method := x.Method
@@ -118,7 +119,8 @@ func (x RoundTrip) request() *http.Request {
 	}
 	return &http.Request{
 		Method: method, URL: x.URL, Header: header,
-		Body: io.NopCloser(bytes.NewReader(x.Sent)), ContentLength: int64(len(x.Sent)),
+		Body:          io.NopCloser(bytes.NewReader(x.RequestBody)),
+		ContentLength: int64(len(x.RequestBody)),
 	}
 }
 
@@ -133,34 +135,35 @@ func (d *Document) checkAnswer(x RoundTrip, input *openapi3filter.RequestValidat
 	if found == nil {
 		return fmt.Errorf("the call has no status %d", x.Status)
 	}
-	if err := checkHeaders(found.Value.Headers, x.Answer); err != nil {
+	if err := checkHeaders(found.Value.Headers, x.ResponseHeader); err != nil {
 		return err
 	}
 	if x.Method == http.MethodHead || len(found.Value.Content) == 0 {
-		if len(x.Got) > 0 {
+		if len(x.ResponseBody) > 0 {
 			return fmt.Errorf("the status %d has no body", x.Status)
 		}
 		return nil
 	}
-	media, _, err := mime.ParseMediaType(x.Answer.Get("Content-Type"))
+	media, _, err := mime.ParseMediaType(x.ResponseHeader.Get("Content-Type"))
 	if err != nil || found.Value.Content[media] == nil {
 		return fmt.Errorf("the status %d has no Content-Type %q", x.Status,
-			x.Answer.Get("Content-Type"))
+			x.ResponseHeader.Get("Content-Type"))
 	}
 	if media == "application/json" {
-		if err := d.schemas.check(pointerOf(input.Route, status, found), x.Got); err != nil {
+		schema := pointerOf(input.Route, status, found)
+		if err := d.schemas.check(schema, x.ResponseBody); err != nil {
 			return err
 		}
 	}
 	headers := &openapi3filter.ResponseValidationInput{
-		RequestValidationInput: input, Status: x.Status, Header: x.Answer,
+		RequestValidationInput: input, Status: x.Status, Header: x.ResponseHeader,
 		Options: &openapi3filter.Options{ExcludeResponseBody: true},
 	}
 	return openapi3filter.ValidateResponse(context.Background(), headers)
 }
 
-// general returns the headers that the document's description has for all answers, and those of the
-// protocol and of proxies.
+// general reports whether a header may be on every answer: the document's introduction names it, or
+// it belongs to the protocol or to a proxy.
 func general(name string) bool {
 	return slices.Contains([]string{
 		"Content-Security-Policy", "Ratelimit", "Ratelimit-Policy", "Referrer-Policy",
@@ -169,22 +172,23 @@ func general(name string) bool {
 	}, name)
 }
 
-// checkHeaders reports a header that the document does not have.
+// checkHeaders returns an error if the response has a header that the document does not list.
 func checkHeaders(documented openapi3.Headers, answer http.Header) error {
 	names := map[string]bool{}
 	for name := range documented {
 		names[http.CanonicalHeaderKey(name)] = true
 	}
 	for name, values := range answer {
-		private := name == "Cache-Control" && slices.Equal(values, []string{"no-store"})
-		if !names[name] && !private && !general(name) {
+		uncached := name == "Cache-Control" && slices.Equal(values, []string{"no-store"})
+		if !names[name] && !uncached && !general(name) {
 			return fmt.Errorf("the response has the header %s: %q", name, values)
 		}
 	}
 	return nil
 }
 
-// unknown checks the response to a request that matches no call of the document.
+// unknown checks the response to a request that matches no call of the document: it must be a 404
+// or 405 in the shape Unrouted.
 func (d *Document) unknown(x RoundTrip) error {
 	if x.Status != http.StatusNotFound && x.Status != http.StatusMethodNotAllowed {
 		return fmt.Errorf("there is no such call")
@@ -192,10 +196,11 @@ func (d *Document) unknown(x RoundTrip) error {
 	if x.Method == http.MethodHead {
 		return nil
 	}
-	return d.schemas.check("/components/schemas/Unrouted", x.Got)
+	return d.schemas.check("/components/schemas/Unrouted", x.ResponseBody)
 }
 
-// checkQuery reports query fields that are neither parameters of the call nor fields of its body.
+// checkQuery returns an error if the query has a field that is neither a parameter of the call nor
+// a field of its form.
 func checkQuery(route *routers.Route, query url.Values) error {
 	if lax, _ := route.Operation.Extensions["x-any-query"].(bool); lax {
 		return nil

@@ -16,13 +16,13 @@ import (
 func roundTrip(change func(x *RoundTrip)) RoundTrip {
 	x := RoundTrip{
 		Method: "POST", URL: &url.URL{Path: "/0f343b0931126a20f133d67c2b018a3b/decrStock"},
-		Header: http.Header{"Content-Type": {"application/json"}},
-		Sent:   []byte(`{"goodsId":"248171519795200123","decrStock":1}`), Status: 202,
-		Answer: http.Header{
+		RequestHeader: http.Header{"Content-Type": {"application/json"}},
+		RequestBody:   []byte(`{"goodsId":"248171519795200123","decrStock":1}`), Status: 202,
+		ResponseHeader: http.Header{
 			"Content-Type": {"application/json; charset=utf-8"},
 			"X-Request-Id": {"a"},
 		},
-		Got: []byte(`{"code":202,"reason":"QUEUED","message":"queued","data":{"orderSn":"06cq"},"requestId":"a"}`),
+		ResponseBody: []byte(`{"code":202,"reason":"QUEUED","message":"queued","data":{"orderSn":"06cq"},"requestId":"a"}`),
 	}
 	change(&x)
 	return x
@@ -30,13 +30,20 @@ func roundTrip(change func(x *RoundTrip)) RoundTrip {
 
 // swap returns a change that replaces text in the response.
 func swap(old, other string) func(x *RoundTrip) {
-	return func(x *RoundTrip) { x.Got = []byte(strings.Replace(string(x.Got), old, other, 1)) }
+	return func(x *RoundTrip) {
+		x.ResponseBody = []byte(strings.Replace(string(x.ResponseBody), old, other, 1))
+	}
+}
+
+// withHeader returns a change that sets a header of the response.
+func withHeader(name, value string) func(x *RoundTrip) {
+	return func(x *RoundTrip) { x.ResponseHeader.Set(name, value) }
 }
 
 func asked(method, target, sent string) func(x *RoundTrip) {
 	return func(x *RoundTrip) {
 		u, _ := url.Parse(target)
-		x.Method, x.URL, x.Sent = method, u, []byte(sent)
+		x.Method, x.URL, x.RequestBody = method, u, []byte(sent)
 	}
 }
 
@@ -44,10 +51,10 @@ func asked(method, target, sent string) func(x *RoundTrip) {
 func answered(status int, reason, data string, header ...string) func(x *RoundTrip) {
 	return func(x *RoundTrip) {
 		x.Status = status
-		x.Got = []byte(`{"code":` + strconv.Itoa(status) + `,"reason":"` + reason +
+		x.ResponseBody = []byte(`{"code":` + strconv.Itoa(status) + `,"reason":"` + reason +
 			`","message":"m","data":` + data + `,"requestId":"a"}`)
 		for i := 0; i < len(header); i += 2 {
-			x.Answer.Set(header[i], header[i+1])
+			x.ResponseHeader.Set(header[i], header[i+1])
 		}
 	}
 }
@@ -57,14 +64,14 @@ func TestCheck_AcceptsDocumentedRoundTrips(t *testing.T) {
 	for name, change := range map[string]func(x *RoundTrip){
 		"as it is":        func(*RoundTrip) {},
 		"a number":        asked("POST", "/0f/decrStock", `{"goodsId":7}`),
-		"no content type": func(x *RoundTrip) { x.Header = nil },
+		"no content type": func(x *RoundTrip) { x.RequestHeader = nil },
 		"in the query":    asked("POST", "/0f/decrStock?goodsId=7&decrStock=2", ""),
 		"refused as malformed": func(x *RoundTrip) {
 			answered(400, "BAD_REQUEST", `{"field":"x","errors":[{"field":"x","message":"m"}]}`)(x)
-			x.Sent = []byte("{")
+			x.RequestBody = []byte("{")
 		},
 		"sold out":          answered(409, "SOLD_OUT", `{"available":0}`),
-		"not cached":        func(x *RoundTrip) { x.Answer.Set("Cache-Control", "no-store") },
+		"not cached":        withHeader("Cache-Control", "no-store"),
 		"limited by a rule": answered(429, "RATE_LIMITED", `{}`, "Retry-After", "2"),
 		"no such call": func(x *RoundTrip) {
 			asked("GET", "/x/y/z", "")(x)
@@ -94,12 +101,12 @@ func TestCheck_FindsUndocumentedRoundTrips(t *testing.T) {
 		"no Retry-After":      answered(429, "RATE_LIMITED", `{}`),
 		"a Retry-After of 0":  answered(429, "RATE_LIMITED", `{}`, "Retry-After", "0"),
 		"no WWW-Authenticate": answered(401, "UNAUTHENTICATED", `{}`),
-		"no X-Request-ID":     func(x *RoundTrip) { x.Answer.Del("X-Request-Id") },
+		"no X-Request-ID":     func(x *RoundTrip) { x.ResponseHeader.Del("X-Request-Id") },
 		"another media type": func(x *RoundTrip) {
-			x.Answer.Set("Content-Type", "text/html")
+			x.ResponseHeader.Set("Content-Type", "text/html")
 		},
-		"a header":                  func(x *RoundTrip) { x.Answer.Set("X-Other", "1") },
-		"may be cached":             func(x *RoundTrip) { x.Answer.Set("Cache-Control", "no-cache") },
+		"a header":                  withHeader("X-Other", "1"),
+		"may be cached":             withHeader("Cache-Control", "no-cache"),
 		"taken, with a wrong field": asked("POST", "/0f/decrStock", `{"goodsId":7,"x":1}`),
 		"taken, with a wrong query": asked("POST", "/0f/decrStock?goodsId=7&x=1", ""),
 		"taken, with a wrong type":  asked("POST", "/0f/decrStock", `{"goodsId":true}`),

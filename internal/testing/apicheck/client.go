@@ -51,13 +51,13 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		return res, err
 	}
 	x := RoundTrip{
-		Method: req.Method, URL: req.URL, Header: req.Header, Sent: sent,
-		Status: res.StatusCode, Answer: res.Header,
+		Method: req.Method, URL: req.URL, RequestHeader: req.Header, RequestBody: sent,
+		Status: res.StatusCode, ResponseHeader: res.Header,
 	}
 	if strings.HasPrefix(res.Header.Get("Content-Type"), "application/json") {
-		x.Got, err = io.ReadAll(res.Body)
+		x.ResponseBody, err = io.ReadAll(res.Body)
 		_ = res.Body.Close()
-		res.Body = io.NopCloser(io.MultiReader(bytes.NewReader(x.Got), failed{err}))
+		res.Body = io.NopCloser(io.MultiReader(bytes.NewReader(x.ResponseBody), failed{err}))
 		if err != nil { // the test itself handles an interrupted transfer
 			return res, nil
 		}

@@ -37,14 +37,14 @@ type Case struct {
 	Target string // path and query, escaped
 	Header http.Header
 	Body   string
-	Reason seckill.Reason
+	Reason seckill.Reason // expected, as are Status and Field
 	Status int
-	Field  string // data.field of a BAD_REQUEST
+	Field  string // data.field of a BAD_REQUEST, else ""
 }
 
-// Check sends the case to a server, such as "http://127.0.0.1:8080", and reports every error in the
-// response, or nil. The client must check exchanges against the OpenAPI document, as
-// apicheck.Client does: Check reads the values only. It must not follow redirects.
+// Check sends a case to the server at baseURL, such as "http://127.0.0.1:8080". Its error joins all
+// differences from the expected response. client must not follow redirects. It must check each
+// round trip against the OpenAPI document, as apicheck.Client does: Check compares values only.
 func Check(ctx context.Context, client *http.Client, baseURL string, c Case) error {
 	req, err := http.NewRequestWithContext(ctx, c.Method, baseURL+c.Target,
 		strings.NewReader(c.Body))

@@ -6,6 +6,6 @@
 // in the response. No case may change any state, so tests compare the ledger before and after the
 // table.
 //
-// Only tests may import this package. It imports seckill, auth, the signature
-// of payments and the document.
+// Only tests may import this package. It imports seckill, auth, apicheck, and paymentprovider for
+// the signatures of payments.
 package badrequests

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// nasty returns strings that attackers may send in any field.
+// nasty returns texts by which attackers try to inject headers, commands, SQL, paths or templates.
 func nasty() []string {
 	return []string{
 		"1\r\nX-Evil: 1", "1\n2", "1\x00", "return redis.call('FLUSHALL')", "1' OR '1'='1",

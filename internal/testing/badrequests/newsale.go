@@ -109,7 +109,7 @@ func badRates() map[string][]string {
 	}
 }
 
-// members returns JSON members with the same name.
+// members returns a JSON member for each value, all with the same name.
 func members(name string, values ...string) (all []string) {
 	for _, v := range values {
 		all = append(all, `"`+name+`":`+v)

@@ -7,7 +7,8 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-// strangers adds well-formed requests for objects that do not exist or belong to another user.
+// strangers adds well-formed requests for objects that do not exist, belong to another user, or
+// need another role, and with paths that are not the buyer's.
 func (t *table) strangers() {
 	t.notThere()
 	t.notTheirs()
@@ -15,10 +16,12 @@ func (t *table) strangers() {
 	t.badPaths()
 }
 
+// missing adds a case that must get NOT_FOUND.
 func (t *table) missing(what string, c call) {
 	t.add(what, c, seckill.NotFound, http.StatusNotFound, "")
 }
 
+// forbidden adds a case that must get FORBIDDEN.
 func (t *table) forbidden(what string, c call) {
 	t.add(what, c, seckill.Forbidden, http.StatusForbidden, "")
 }
@@ -49,7 +52,7 @@ func (t *table) notThere() {
 
 func (t *table) notTheirs() {
 	for _, c := range t.saleCalls(t.goods) {
-		c.who = t.other
+		c.who = t.otherMerchant
 		t.forbidden("another merchant's sale", c)
 		c.body = `{"x":1}` // 400 comes before 403
 		t.bad("another merchant's sale and a bad body", c, "x")

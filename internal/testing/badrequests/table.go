@@ -17,14 +17,14 @@ import (
 // table collects cases for a fixture.
 type table struct {
 	Fixture
-	goods, otherGoods, noGoods         string
-	buyer, otherBuyer, merchant, other string // Authorization headers
-	operator                           string // the same
-	document                           *apicheck.Document
-	cases                              []Case
+	goods, otherGoods, noGoods string // the fixture's ids as text
+	// The callers, as values of the header Authorization.
+	buyer, otherBuyer, merchant, otherMerchant, operator string
+	document                                             *apicheck.Document
+	cases                                                []Case
 }
 
-// Cases returns all cases.
+// Cases returns all cases for a fixture.
 func Cases(f Fixture) ([]Case, error) {
 	t := &table{
 		Fixture: f, goods: strconv.FormatInt(f.GoodsID, 10),
@@ -54,6 +54,7 @@ func Cases(f Fixture) ([]Case, error) {
 	return t.cases, t.callbacks()
 }
 
+// sign signs a token for each caller.
 func (t *table) sign() error {
 	tokens, err := auth.New(t.Secret, 0, time.Now)
 	if err != nil {
@@ -61,7 +62,7 @@ func (t *table) sign() error {
 	}
 	for header, who := range map[*string]seckill.Actor{
 		&t.buyer: t.Buyer, &t.otherBuyer: t.OtherBuyer,
-		&t.merchant: t.Merchant, &t.other: t.OtherMerchant,
+		&t.merchant: t.Merchant, &t.otherMerchant: t.OtherMerchant,
 		&t.operator: {ID: "1", Role: seckill.Operator},
 	} {
 		token, err := tokens.Sign(who, time.Hour)
@@ -86,7 +87,7 @@ func post(target, who string, body ...string) call {
 	return call{http.MethodPost, target, who, strings.Join(body, "")}
 }
 
-// decr returns a purchase without its fields.
+// decr returns a call of decrStock without its fields.
 func (t *table) decr(who string) call { return post("/"+t.Path+"/decrStock", who) }
 
 // calls returns all calls that need a token, with the right caller.
@@ -124,6 +125,7 @@ func (t *table) orderCalls(sn, who string) []call {
 	}
 }
 
+// add adds a case. what says what is wrong; field is data.field of a BAD_REQUEST, else "".
 func (t *table) add(what string, c call, reason seckill.Reason, status int, field string) {
 	h := http.Header{}
 	if c.who != "" {
@@ -138,27 +140,29 @@ func (t *table) add(what string, c call, reason seckill.Reason, status int, fiel
 	})
 }
 
+// bad adds a case that must get BAD_REQUEST with the field.
 func (t *table) bad(what string, c call, field string) {
 	t.add(what, c, seckill.BadRequest, http.StatusBadRequest, field)
 }
 
 const formType = "application/x-www-form-urlencoded"
 
-// form adds a purchase with its fields in a form.
-func (t *table) form(what, fields, field string) {
+// form adds a purchase with a form as its body, which must get BAD_REQUEST with the field.
+func (t *table) form(what, body, field string) {
 	c := t.decr(t.buyer)
-	c.body = fields
+	c.body = body
 	t.bad(what, c, field)
 	t.with("Content-Type", formType)
 }
 
-// with changes the header of the last case.
+// with sets a header of the case that was added last.
 func (t *table) with(name string, values ...string) {
 	t.cases[len(t.cases)-1].Header[name] = values
 }
 
 func escape(s string) string { return url.PathEscape(s) }
 
+// join returns a call with another name=value pair in its query.
 func join(c call, pair string) call {
 	separator := "?"
 	if strings.Contains(c.target, "?") {

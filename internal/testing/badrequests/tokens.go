@@ -12,8 +12,8 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-// Forge makes a token with any header and claims, signed with HMAC of a hash and a secret. A nil
-// hash makes no signature.
+// Forge makes a token with any header and claims, both JSON. It signs with the HMAC of a hash and a
+// secret; with a nil hash the signature is empty.
 func Forge(header, claims string, secret []byte, h func() hash.Hash) string {
 	enc := base64.RawURLEncoding
 	signed := enc.EncodeToString([]byte(header)) + "." + enc.EncodeToString([]byte(claims))
@@ -32,6 +32,8 @@ const (
 	future = `4102444800` // the year 2100
 )
 
+// claims returns a token's payload. Its parameters are JSON; more has further members, each after a
+// comma.
 func claims(sub, role, exp, more string) string {
 	return `{"sub":` + sub + `,"role":` + role + `,"exp":` + exp + more + `}`
 }
@@ -88,7 +90,7 @@ func BadTokens(secret []byte) map[string][]string {
 	}
 }
 
-// everywhere names the bad tokens for all calls. One call tests the other tokens.
+// everywhere names the bad tokens that every call gets. Only one call gets the others.
 func everywhere() []string {
 	return []string{"no token", "expired", "alg none", "HS512", "another secret"}
 }
@@ -110,6 +112,8 @@ func (t *table) tokens() {
 	}
 }
 
+// withToken adds a call that must get UNAUTHENTICATED for the values of its header Authorization;
+// nil for no header.
 func (t *table) withToken(what string, c call, values []string) {
 	c.who = ""
 	t.add(what, c, seckill.Unauthenticated, http.StatusUnauthorized, "")

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Everyone as a source blocks all clients.
+// Everyone is the source host by which Block and Unblock mean all clients.
 const Everyone = ""
 
 // Proxy forwards connections to servers and injects network faults.
@@ -26,18 +26,18 @@ type Proxy struct {
 	open    *sync.Cond // uses mu; signals changes of cut and ended
 	cut     bool
 	ended   bool
-	delay   time.Duration
-	lag     time.Duration // extra delay of answers
+	delay   time.Duration // of requests and of answers
+	lag     time.Duration // further delay of answers
 	trap    *Trap
-	blocked []string
+	blocked []string            // source hosts; one for each Block
 	conns   map[net.Conn]string // source host by connection, "" for connections to servers
 }
 
-// Trap waits for the first request that matches. The proxy then cuts all traffic until Restore and
-// calls Sprung one time in its own goroutine. It delivers the request itself if Pass is set.
+// Trap cuts all traffic at the first request that Match accepts, until Restore. The proxy then
+// calls Sprung one time, in a goroutine of its own.
 type Trap struct {
-	Match  func(request []byte) bool
-	Pass   bool
+	Match  func(request []byte) bool // gets the bytes of one read from a client
+	Pass   bool                      // whether the proxy still delivers the matching request
 	Sprung func()
 }
 
@@ -110,17 +110,17 @@ func (p *Proxy) Cut() { p.set(func() { p.cut = true }) }
 // Restore ends Cut and removes the trap.
 func (p *Proxy) Restore() { p.set(func() { p.cut, p.trap = false, nil }) }
 
-// Slow delays both directions.
+// Slow delays requests and answers by d each, until the next Slow.
 func (p *Proxy) Slow(d time.Duration) { p.set(func() { p.delay = d }) }
 
-// Lag delays answers only. A replica behind the proxy lags its master, but the master receives its
-// data at once.
+// Lag delays answers by d beyond Slow. A replica behind the proxy lags its master, but the master
+// receives its data at once.
 func (p *Proxy) Lag(d time.Duration) { p.set(func() { p.lag = d }) }
 
-// Set sets a trap.
-func (p *Proxy) Set(trap *Trap) { p.set(func() { p.trap = trap }) }
+// SetTrap sets a trap in place of any other.
+func (p *Proxy) SetTrap(trap *Trap) { p.set(func() { p.trap = trap }) }
 
-// Alter replaces a text in later requests with one of the same length. Two empty texts end that.
+// Alter replaces a text in later requests with another of the same length. Two empty texts end it.
 func (p *Proxy) Alter(from, to string) {
 	for _, e := range p.entries {
 		e.requests.Store(&renaming{from: []byte(from), to: []byte(to)})
@@ -138,7 +138,7 @@ func (p *Proxy) Block(source string) {
 	})
 }
 
-// Unblock ends one Block of a source host.
+// Unblock ends every Block of a source host.
 func (p *Proxy) Unblock(source string) {
 	p.set(func() {
 		p.blocked = slices.DeleteFunc(p.blocked, func(s string) bool { return s == source })
@@ -155,6 +155,7 @@ func (p *Proxy) Close() {
 	p.running.Wait()
 }
 
+// set changes the proxy under its lock and wakes what waits for the end of a cut.
 func (p *Proxy) set(change func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -198,7 +199,7 @@ func (p *Proxy) drop(conn net.Conn) {
 	_ = conn.Close()
 }
 
-// wait blocks during a cut and returns the delay of a direction.
+// wait waits for the end of a cut, and returns the delay of requests or else of answers.
 func (p *Proxy) wait(requests bool) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -85,7 +85,7 @@ func TestProxy_InjectsEachFaultAndRecovers(t *testing.T) {
 	p.Slow(0)
 
 	sprung := make(chan struct{})
-	p.Set(&Trap{
+	p.SetTrap(&Trap{
 		Match:  func(b []byte) bool { return string(b) == "e\n" },
 		Sprung: func() { close(sprung) },
 	})

@@ -75,7 +75,7 @@ const chunksInFlight = 1 << 10
 // chunk holds the data of one read.
 type chunk struct {
 	data []byte
-	at   time.Time
+	at   time.Time // of the read
 }
 
 // copy forwards one direction in order, each chunk after the delay. It closes both ends when the
@@ -85,7 +85,8 @@ func (p *Proxy) copy(to, from net.Conn, data io.Reader, requests bool) {
 	p.running.Go(func() {
 		defer p.drop(to)
 		for c := range chunks {
-			if free := requests && p.springs(c.data); !free {
+			// The request that springs a trap with Pass passes in spite of the cut that it causes.
+			if passes := requests && p.springs(c.data); !passes {
 				time.Sleep(time.Until(c.at.Add(p.wait(requests))))
 			}
 			_, _ = to.Write(c.data)
