@@ -57,10 +57,10 @@ func (c onCluster) leader(t *testing.T) (leader *servers.RabbitServer) {
 func (c onCluster) spread(t *testing.T) {
 	leaders := map[string]bool{}
 	for shard := range c.opt.Shards {
-		place := must.Get(c.nodes.Nodes[0].Place(t.Context(), c.vhost,
+		state := must.Get(c.nodes.Nodes[0].QueueState(t.Context(), c.vhost,
 			fmt.Sprint("seckill.orders.", shard)))(t)
-		require.Len(t, place.Members, 3)
-		leaders[place.Leader] = true
+		require.Len(t, state.Members, 3)
+		leaders[state.Leader] = true
 	}
 	require.Len(t, leaders, 3)
 }

@@ -100,6 +100,6 @@ func cutMasterOff(t *testing.T, r *run) {
 	require.Eventually(t, func() bool { return r.master(t) != old },
 		patience, 50*time.Millisecond, "no replica was promoted")
 	r.awaitRecovery(t)
-	require.NoError(t, r.Cluster.Join(t.Context(), old))
+	require.NoError(t, r.Cluster.Rejoin(t.Context(), old))
 	require.NoError(t, r.Cluster.Settled(t.Context()))
 }

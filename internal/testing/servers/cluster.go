@@ -18,7 +18,8 @@ import (
 // a process.
 const ClusterNodeTimeout = 2 * time.Second
 
-// slots is the number of slots of a Redis Cluster. Tests spread them evenly over clusterMasters.
+// slots is the number of slots of a Redis Cluster. They are spread evenly over clusterMasters
+// masters.
 const (
 	slots          = 16384
 	clusterMasters = 3
@@ -158,16 +159,16 @@ func (c *RedisNodes) CutOff(ctx context.Context, node *RedisServer) error {
 	return node.run(ctx, "CLIENT", "KILL", "TYPE", "replica")
 }
 
-// Join ends the partition of CutOff.
-func (c *RedisNodes) Join(ctx context.Context, node *RedisServer) error {
+// Rejoin ends the partition of CutOff. It does not wait until the nodes agree; Settled does.
+func (c *RedisNodes) Rejoin(ctx context.Context, node *RedisServer) error {
 	if err := c.eachBus(node, (*netfault.Proxy).Unblock); err != nil {
 		return err
 	}
 	return node.run(ctx, "ACL", "SETUSER", "default", "+psync", "+sync")
 }
 
-// eachBus changes two things: which sources the node's wire admits, and whether the other wires
-// admit the node.
+// eachBus calls change for every wire, so that it blocks or admits what connects a node with the
+// others: everyone on the node's own wire, and the node on the other wires.
 func (c *RedisNodes) eachBus(
 	node *RedisServer, change func(wire *netfault.Proxy, source string),
 ) error {

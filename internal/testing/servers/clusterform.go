@@ -71,21 +71,21 @@ func (c *RedisNodes) Settled(ctx context.Context) error {
 	return await(ctx, clusterPatience, clusterPoll, func(ctx context.Context) error {
 		want := ""
 		return c.each(ctx, func(node *RedisServer, view []clusterNode) error {
-			has := picture(view)
+			seen := fingerprint(view)
 			if want == "" {
-				want = has
+				want = seen
 			}
-			if has != want {
-				return fmt.Errorf("%s sees\n%sand another\n%s", node.addr, has, want)
+			if seen != want {
+				return fmt.Errorf("%s sees\n%sand another\n%s", node.addr, seen, want)
 			}
-			return node.isWell(ctx)
+			return node.isHealthy(ctx)
 		})
 	})
 }
 
-// isWell checks that a node reports a healthy cluster. A replica must also have a link to its
-// master and all of its data.
-func (r *RedisServer) isWell(ctx context.Context) error {
+// isHealthy returns nil if a node reports a healthy cluster. A replica must also have a link to its
+// master, and a master's replicas must have all of its data.
+func (r *RedisServer) isHealthy(ctx context.Context) error {
 	info, err := r.askText(ctx, "CLUSTER", "INFO")
 	if err != nil {
 		return err

@@ -69,10 +69,9 @@ func (r *RedisServer) view(ctx context.Context) (view []clusterNode, err error) 
 	return view, err
 }
 
-// picture returns the masters, their slots and their replicas, in a form that is equal for all
-// nodes. It omits failed nodes. It also omits migrating slots, because only the node itself reports
-// those.
-func picture(view []clusterNode) string {
+// fingerprint returns the masters, their slots and their replicas as a text, which is equal for all
+// nodes that agree. It omits failed nodes, and migrating slots, which only the node itself reports.
+func fingerprint(view []clusterNode) string {
 	var lines []string
 	for _, n := range view {
 		if !n.has("fail") && !n.has("noaddr") {

@@ -1,10 +1,11 @@
 // Package servers runs real servers for tests, fault runs and benchmarks. The servers are
-// redis-server, mariadbd, mysqld (single or a group), rabbitmq-server and nginx. Each server is
-// private to its caller, with its own temporary directory, free loopback ports and log.
+// redis-server, mariadbd, mysqld (single or a group), rabbitmq-server and nginx, an OpenID Connect
+// provider and stripe-mock. Each server is private to its caller, with its own temporary directory,
+// free loopback ports and log.
 //
-// The package has two layers. The Start functions (StartRedis, StartRedisCluster, StartMariaDB,
-// StartMySQL, StartRabbitMQ, StartNginx) take a context and a directory and return errors. Main
-// functions can therefore use them. The functions with a server's name (Redis, MariaDB, MySQL,
+// The package has two layers. The Start functions (StartRedis, StartMariaDB, StartMySQL,
+// StartMySQLGroup, StartRabbitMQ, StartNginx) take a context and a directory and return errors.
+// Main functions can therefore use them. The functions with a server's name (Redis, MariaDB, MySQL,
 // RabbitMQ, Nginx) and Suite wrap them for tests. They fail the test if a server's program is
 // missing, print its log if the test failed, and stop it at cleanup. They never skip a test.
 //
@@ -19,6 +20,6 @@
 // that started it. On Linux the kernel ensures this (PR_SET_PDEATHSIG). Therefore even a test
 // binary that ends with SIGKILL leaves no daemon.
 //
-// Allowed imports: the standard library, the clients of Redis and SQL, uuid, testify, and the
-// packages must and netfault.
+// Allowed imports: the standard library, the clients of Redis and SQL, uuid, x/sync, testify, and
+// the packages must and netfault.
 package servers

@@ -62,6 +62,7 @@ func (g *SQLGroup) Restore() error {
 	return errors.Join(problems...)
 }
 
+// iptables inserts (-I) or deletes (-D) a rule that drops packets on loopback.
 func iptables(what string, rule []string) error {
 	args := append([]string{"-w", what, "INPUT", "-i", "lo", "-p", "tcp"}, rule...)
 	if out, err := exec.Command("iptables",

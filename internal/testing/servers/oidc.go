@@ -23,7 +23,7 @@ type OIDCServer struct {
 	issuer string
 }
 
-// Issuer returns its identifier.
+// Issuer returns the provider's issuer identifier, its URL.
 func (s *OIDCServer) Issuer() string { return s.issuer }
 
 // SetRedirect registers the client with a redirect URI.
@@ -32,8 +32,8 @@ func (s *OIDCServer) SetRedirect(tb testing.TB, uri string) {
 	s.control(tb, "client", url.Values{"redirect_uri": {uri}}.Encode())
 }
 
-// Rotate makes a new key of an algorithm, which signs from now on. The former keys stay published,
-// or are withdrawn.
+// Rotate makes a new key of an algorithm, such as ES256, which signs from now on. The former keys
+// stay published if keep is set; otherwise they are withdrawn.
 func (s *OIDCServer) Rotate(tb testing.TB, algorithm string, keep bool) {
 	tb.Helper()
 	form := url.Values{"alg": {algorithm}}

@@ -44,17 +44,19 @@ func (r *RabbitServer) makeVHost(tb testing.TB) string {
 	return name
 }
 
-// Place holds the leader and the members of a quorum queue, as node names.
-type Place struct {
+// QueueState holds the leader and the members of a quorum queue, as node names.
+type QueueState struct {
 	Leader  string
 	Members []string
 }
 
-// Place reads the place of a quorum queue from a node.
-func (r *RabbitServer) Place(ctx context.Context, vhost, queue string) (p Place, err error) {
+// QueueState returns the leader and the members of a quorum queue as a node sees them.
+func (r *RabbitServer) QueueState(
+	ctx context.Context, vhost, queue string,
+) (state QueueState, err error) {
 	err = r.Manage(ctx, http.MethodGet,
-		"/api/queues/"+url.PathEscape(vhost)+"/"+url.PathEscape(queue), &p)
-	return p, err
+		"/api/queues/"+url.PathEscape(vhost)+"/"+url.PathEscape(queue), &state)
+	return state, err
 }
 
 // Manage sends one request to the broker's HTTP API. It decodes the response into out if out is not
@@ -64,7 +66,8 @@ func (r *RabbitServer) Manage(ctx context.Context, method, path string, out any)
 	return callHTTP(ctx, method, "http://"+loopback(r.ports.management)+path, out)
 }
 
-// callHTTP sends one request on a new connection. A DELETE of a missing object succeeds.
+// callHTTP sends one request on a new connection. A status other than 2xx is an error, except a 404
+// for a DELETE.
 func callHTTP(ctx context.Context, method, target string, out any) error {
 	ctx, cancel := context.WithTimeout(ctx, 90*time.Second)
 	defer cancel()

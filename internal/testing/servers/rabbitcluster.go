@@ -70,7 +70,7 @@ func newRabbitNodes(path, dir string) (*RabbitNodes, error) {
 		node.nodes = c
 		node.prepare = func(context.Context) error { return c.configure(node) }
 		node.ready = func(ctx context.Context) error {
-			return errors.Join(node.isReady(ctx), node.bootedWhole())
+			return errors.Join(node.isReady(ctx), node.startupComplete())
 		}
 		c.Nodes = append(c.Nodes, node)
 	}
@@ -206,10 +206,10 @@ func (c *RabbitNodes) AwaitWhole(ctx context.Context) error {
 	})
 }
 
-// bootedWhole returns nil when the node has completed its start. A node accepts connections before
-// that. A vhost that another node creates too early does not start on this node, and its creator
+// startupComplete returns nil when the node has logged the end of its start. It accepts connections
+// earlier, but a vhost that another node creates then does not start on this node, and its creator
 // waits for a minute.
-func (r *RabbitServer) bootedWhole() error {
+func (r *RabbitServer) startupComplete() error {
 	log := r.proc.LogTail(1 << 20)
 	began := strings.LastIndex(log, "Starting RabbitMQ")
 	if strings.LastIndex(log, "Server startup complete") < began {
@@ -223,14 +223,14 @@ func (r *RabbitServer) bootedWhole() error {
 func (c *RabbitNodes) Leader(ctx context.Context, vhost, queue string) (*RabbitServer, error) {
 	var problems []error
 	for _, node := range c.Nodes {
-		p, err := node.Place(ctx, vhost, queue)
+		state, err := node.QueueState(ctx, vhost, queue)
 		i := slices.IndexFunc(c.Nodes, func(n *RabbitServer) bool {
-			return n.Name() == p.Leader && n.Running()
+			return n.Name() == state.Leader && n.Running()
 		})
 		if err == nil && i >= 0 {
 			return c.Nodes[i], nil
 		}
-		problems = append(problems, fmt.Errorf("%s says %+v: %w", node.Name(), p, err))
+		problems = append(problems, fmt.Errorf("%s says %+v: %w", node.Name(), state, err))
 	}
 	return nil, fmt.Errorf("find the leader of %s: %w", queue, errors.Join(problems...))
 }
@@ -247,9 +247,9 @@ func (c *RabbitNodes) MoveLeader(ctx context.Context, vhost, queue string, to *R
 		return fmt.Errorf("move the leader of %s: %w", queue, err)
 	}
 	return await(ctx, rabbitPatience, rabbitPoll, func(ctx context.Context) error {
-		p, err := to.Place(ctx, vhost, queue)
-		if err == nil && p.Leader != to.Name() {
-			err = fmt.Errorf("%s leads %s (the transfer said %s)", p.Leader, queue, said)
+		state, err := to.QueueState(ctx, vhost, queue)
+		if err == nil && state.Leader != to.Name() {
+			err = fmt.Errorf("%s leads %s (the transfer said %s)", state.Leader, queue, said)
 		}
 		return err
 	})
@@ -262,7 +262,7 @@ func (c *RabbitNodes) restartEmpty(ctx context.Context, node *RabbitServer) erro
 		return err
 	}
 	other := c.Others(node)[0]
-	// RabbitMQ 4.3 refuses to take the members of a dead node away. There, to forget the node does.
+	// RabbitMQ 4.3 refuses to remove a dead node's members. There forget_cluster_node removes them.
 	said, err := other.tool(ctx, "rabbitmq-queues", "shrink", node.Name())
 	if err != nil && !strings.Contains(said, "node_not_running") {
 		return err

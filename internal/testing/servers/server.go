@@ -42,7 +42,7 @@ type Server struct {
 	prepare func(context.Context) error
 	data    string
 	ready   func(context.Context) error
-	// external servers belong to another owner, and tests never stop them.
+	// external is set for a server of another owner, which tests never stop.
 	external bool
 
 	restarts sync.Mutex
@@ -81,8 +81,8 @@ func (s *Server) end(what string, act func() error) error {
 	return s.do(what, act)
 }
 
-// halt stops the process. The server's log shows the result, so halt returns an error only for a
-// running process.
+// halt stops the process. It returns an error only if the process still runs: the server's own exit
+// code does not matter, and its log shows it.
 func (s *Server) halt() error {
 	if err := s.proc.Stop(); s.proc.Running() {
 		return err
@@ -106,6 +106,7 @@ func (s *Server) RestartEmpty(ctx context.Context) error {
 // Log returns the end of the server's log, at most 8 KiB.
 func (s *Server) Log() string { return s.proc.LogTail(8 << 10) }
 
+// do runs an act unless the server is external. what names the act in errors.
 func (s *Server) do(what string, act func() error) error {
 	err := ErrExternal
 	if !s.external {
@@ -215,7 +216,8 @@ func program(name string) (string, error) {
 
 const (
 	// EnvFetched is a comma list of redis, rabbitmq and mysql. The tests use these servers as
-	// scripts/server-fetch unpacked them, not as the machine has them, and MySQL instead of MariaDB.
+	// scripts/server-fetch unpacked them, not as the machine has them, and MySQL instead of
+	// MariaDB.
 	EnvFetched = "FLASHSALE_TEST_FETCHED"
 	// EnvServersDir names the directory of the unpacked servers, if it is not the default.
 	EnvServersDir = "FLASHSALE_TEST_SERVERS_DIR"
@@ -246,15 +248,15 @@ func fetched(server, name string) (string, error) {
 	return path, nil
 }
 
-// boots is a new server that can start.
-type boots interface {
+// startable is a server that was never started.
+type startable interface {
 	handle
 	first(context.Context) error
 }
 
 // launchNew creates a server on free ports and starts it. If another process took a port, it
 // creates a new one, at most three times.
-func launchNew[S boots](
+func launchNew[S startable](
 	ctx context.Context, name string, make func() (S, error),
 ) (server S, err error) {
 	for range 3 {
@@ -275,7 +277,7 @@ func launchNew[S boots](
 }
 
 // withProgram is launchNew for a program that must be installed.
-func withProgram[S boots](
+func withProgram[S startable](
 	ctx context.Context, name string, make func(path string) (S, error),
 ) (server S, err error) {
 	path, err := program(name)
