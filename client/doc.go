@@ -45,7 +45,7 @@ import (
 //go:generate go tool -modfile=../tools/go.mod oapi-codegen -config gen.yaml -o client.gen.go ../api/openapi.yaml
 //go:generate go run ./typescript/generate ../api/openapi.yaml typescript/api.ts
 
-// WithBearer sends a token with each request.
+// WithBearer sends a token or an API key as the bearer token of each request.
 func WithBearer(token string) ClientOption {
 	return WithRequestEditorFn(func(_ context.Context, r *http.Request) error {
 		r.Header.Set("Authorization", "Bearer "+token)
@@ -53,11 +53,12 @@ func WithBearer(token string) ClientOption {
 	})
 }
 
-// RetryAfter is the seconds of a header Retry-After. The API sends seconds. The date of a proxy
-// counts from now. It is 0 if the header has neither, and at most the largest int32.
+// RetryAfter is the value of a header Retry-After in seconds. The API sends seconds. A proxy may
+// send a date, which becomes the seconds from now. Any other value becomes 0. It is at most the
+// largest int32.
 type RetryAfter int32
 
-// UnmarshalText reads the header's value.
+// UnmarshalText reads the header's value and never fails, so that no answer is lost for a header.
 func (r *RetryAfter) UnmarshalText(text []byte) error {
 	seconds, _ := strconv.ParseInt(string(text), 10, 32) // out of range: the nearest int32
 	if at, err := http.ParseTime(string(text)); err == nil {

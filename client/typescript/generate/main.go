@@ -39,8 +39,10 @@ func run(document, output string) error {
 	return os.WriteFile(output, g.out.Bytes(), 0o644) //nolint:gosec // source code
 }
 
+// generator writes the types of one document. Its methods query, body, answer, schema and object
+// return TypeScript types as text.
 type generator struct {
-	doc *yaml.Node
+	doc *yaml.Node // the root mapping of the OpenAPI document
 	out bytes.Buffer
 }
 
@@ -67,7 +69,7 @@ func (g *generator) operations() {
 	g.line("}")
 }
 
-// answer is the type of the data of a call's JSON answer; "" if it has none.
+// answer returns the type of the data in a call's JSON answer; "" if the answer is no JSON.
 func (g *generator) answer(op *yaml.Node) string {
 	for _, status := range []string{"200", "201", "202"} {
 		response := g.resolve(child(op, "responses", status))
@@ -118,7 +120,7 @@ func (g *generator) body(op *yaml.Node) string {
 	return g.schema(schema, "  ")
 }
 
-// schema is the type of a schema. indent is that of its line.
+// schema returns the type of a schema. indent is the indentation of the line on which it begins.
 func (g *generator) schema(s *yaml.Node, indent string) string {
 	if ref := text(s, "$ref"); ref != "" {
 		return ref[strings.LastIndex(ref, "/")+1:]
@@ -177,7 +179,7 @@ func (g *generator) object(s *yaml.Node, indent string) string {
 func (g *generator) join(parts *yaml.Node, by, indent string) string {
 	var types []string
 	for _, part := range parts.Content {
-		if t := g.schema(part, indent); t != "unknown" { // a part with a rule and no type
+		if t := g.schema(part, indent); t != "unknown" { // a part may have rules and no type
 			types = append(types, t)
 		}
 	}
@@ -201,7 +203,7 @@ func primitive(kind string) string {
 	}
 }
 
-// member is a name of a member, quoted where it is no identifier.
+// member returns the name of a member, quoted if it is no identifier.
 func member(name string) string {
 	if strings.ContainsAny(name, ".*-") {
 		return strconv.Quote(name)
@@ -216,14 +218,15 @@ func literal(n *yaml.Node) string {
 	return n.Value
 }
 
-func union(nodes []*yaml.Node, of func(*yaml.Node) string) string {
+func union(nodes []*yaml.Node, typeOf func(*yaml.Node) string) string {
 	var all []string
 	for _, n := range nodes {
-		all = append(all, of(n))
+		all = append(all, typeOf(n))
 	}
 	return strings.Join(all, " | ")
 }
 
+// optional returns the mark that follows the name of a member.
 func optional(required bool) string {
 	if required {
 		return ""
@@ -231,7 +234,7 @@ func optional(required bool) string {
 	return "?"
 }
 
-// comment is the description of a schema as a comment of its own line.
+// comment returns the description of a schema as a comment on a line of its own; "" if it has none.
 func comment(s *yaml.Node, indent string) string {
 	description := strings.Join(strings.Fields(text(s, "description")), " ")
 	if description == "" {
@@ -240,7 +243,7 @@ func comment(s *yaml.Node, indent string) string {
 	return indent + "/** " + strings.ReplaceAll(description, "*/", "* /") + " */\n"
 }
 
-// child is the node at a path of member names; nil if there is none.
+// child returns the node at a path of member names; nil if there is none. n may be nil.
 func child(n *yaml.Node, path ...string) *yaml.Node {
 	for _, name := range path {
 		var next *yaml.Node
@@ -254,6 +257,7 @@ func child(n *yaml.Node, path ...string) *yaml.Node {
 	return n
 }
 
+// text returns the scalar of a member; "" if there is none.
 func text(n *yaml.Node, name string) string {
 	if v := child(n, name); v != nil {
 		return v.Value

@@ -27,15 +27,15 @@ import (
 	"flashsale.dev/seckill/internal/sqlstore"
 )
 
-// Servers holds the embedded servers.
+// Servers holds the embedded servers. Close closes them.
 type Servers struct {
 	app.Parts
 	mini *miniredis.Miniredis
 }
 
-// maxRebuilds keeps most of the embedded Redis free for the rebuilds' own work. It runs some 2,000
-// scripts a second, and the locks of 1,000 rebuilds would take them all. After a restart with
-// thousands of sales no rebuild would end.
+// maxRebuilds limits the rebuilds under way, of which each renews its lock twice a second. The
+// embedded Redis runs some 2,000 scripts a second: with 1,000 rebuilds it would do little but renew
+// locks, and after a restart with thousands of sales no rebuild would end.
 const maxRebuilds = 50
 
 // queue is a memqueue that is always up.
