@@ -59,9 +59,9 @@ type loadTest struct {
 	merchant apiclient.Client
 }
 
-// newLoadTest prepares a load test. The secret must be the API's, because the API checks the
-// signature of every token. The reads of the verdict have connections of their own, because the
-// load may have used up the buyers'.
+// newLoadTest prepares a load test. secret must be the API's, which checks the signature of every
+// token. The verdict reads over connections of its own, because the load may have used up the
+// buyers'.
 func newLoadTest(o options, secret string) (*loadTest, error) {
 	tokens, err := auth.New([]byte(secret), 0, time.Now)
 	p := &loadTest{options: o, tokens: tokens, http: o.httpClient(64)}

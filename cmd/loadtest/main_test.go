@@ -75,7 +75,7 @@ func loadtest(t *testing.T, url string, args ...string) (stdout, stderr string, 
 	return out.String(), trouble.String(), err
 }
 
-func TestRun_AllLoopsPass(t *testing.T) {
+func TestRun_EveryLoopSellsTheStockAndPasses(t *testing.T) {
 	url := open(t, nil)
 	page := filepath.Join(t.TempDir(), "report.html")
 	for name, args := range map[string][]string{

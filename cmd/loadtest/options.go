@@ -25,22 +25,23 @@ type options struct {
 	addr, secretFile string
 	allowRemote      bool
 
-	// goods names an existing sale; stock, limit, permits and startIn describe a created one.
+	// goods is the id of an existing sale. If it is empty, the other fields describe a created
+	// sale.
 	goods        string
-	stock, limit int64
-	permits      float64
-	startIn      time.Duration
-	room         bool
-	habits       loadgen.Room
+	stock, limit int64         // units: of the sale, and per buyer
+	permits      float64       // random paths per second; 0: the API's default
+	startIn      time.Duration // until the sale starts
+	room         bool          // the sale has a waiting room
+	habits       loadgen.Room  // of the buyers in its line
 
-	// profile and compress select a predefined load and run it faster; compress is 1 without one.
+	// profile selects a predefined load. It runs compress times as fast; compress is 1 without one.
 	profile  string
 	compress float64
 
 	// callTimeout bounds one call, timeout the load, settle the checks after it.
 	callTimeout, timeout, settle time.Duration
-	conns                        int // connections to one host
-	json, html                   string
+	conns                        int    // connections to one host
+	json, html                   string // files of the report; "": none, "-": standard output
 }
 
 // Bounds of the flags. They catch typing errors: a larger load would exhaust the ports and the

@@ -40,9 +40,9 @@ func TestCheck_RefusesRemoteHostsByDefault(t *testing.T) {
 	}
 }
 
-// TestCheck_OpensReports checks that a report which can't be written is an error before the load,
-// and that the check keeps an older report.
-func TestCheck_OpensReports(t *testing.T) {
+// TestCheck_NamesAReportThatCannotBeWritten checks that a report which can't be written is an error
+// before the load, and that the check keeps an older report.
+func TestCheck_NamesAReportThatCannotBeWritten(t *testing.T) {
 	dir := t.TempDir()
 	_, err := parsed(t, "-json", filepath.Join(dir, "none", "a"), "-html", dir)
 	require.ErrorContains(t, err, "-json: ")
@@ -85,7 +85,7 @@ func TestProfile_MillionKeepsItsProportions(t *testing.T) {
 		p := &loadTest{options: o}
 		require.InDelta(t, 1000, p.limiter().PermitsPerSecond*p.limiter().MaxBurstSeconds, .001,
 			"the burst must be 1000 permits")
-		require.Contains(t, o.meaning(), "compressed")
+		require.Contains(t, o.compressionNote(), "compressed")
 	}
 	o := must.Get(parsed(t, "-profile", "million", "-buyers", "5000", "-users", "50"))(t)
 	require.Equal(t, []int{5000, 50, 5000}, []int{o.Buyers, o.Users, o.Spike})

@@ -11,7 +11,7 @@ import (
 	"flashsale.dev/seckill/internal/loadgen/report"
 )
 
-// settings are the flags as the report shows them.
+// settings returns the flags that the report shows.
 func (p *loadTest) settings() report.Settings {
 	s := report.Settings{Plan: p.Plan, Stock: p.stock, Permits: p.permits}
 	if p.profile != "" {
@@ -20,11 +20,11 @@ func (p *loadTest) settings() report.Settings {
 	return s
 }
 
-// notes are caveats for the reader of the figures. They are part of the report, because figures are
-// passed on without the command that made them.
+// notes returns caveats for the reader of the figures. They are part of the report, because figures
+// are passed on without the command that made them.
 func (p *loadTest) notes(r report.Report) (notes []string) {
 	if p.profile != "" {
-		notes = append(notes, p.meaning())
+		notes = append(notes, p.compressionNote())
 	}
 	if lag := r.Generator.LagP99; lag > report.MaxLag {
 		notes = append(notes, fmt.Sprintf("the generator lagged (p99 %.0f ms): it sent fewer "+

@@ -41,9 +41,9 @@ func (o options) compressed(d time.Duration) time.Duration {
 	return time.Duration(float64(d) / o.compress)
 }
 
-// meaning explains the effect of the compression on the figures. Without it a reader would take the
-// latencies of a compressed hour for those of an hour.
-func (o options) meaning() string {
+// compressionNote explains the effect of the compression on the figures. Without it a reader would
+// take the latencies of a compressed hour for those of an hour.
+func (o options) compressionNote() string {
 	return fmt.Sprintf("time is compressed %g times: arrivals, permits per second, and the limiter's "+
 		"burst and longest wait, so that as many buyers compete for each permit. Latencies, Retry-After "+
 		"and the 60 s of a random path are not: waits weigh %g times as much.", o.compress, o.compress)

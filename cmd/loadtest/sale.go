@@ -98,9 +98,9 @@ func (p *loadTest) createSale(ctx context.Context) (err error) {
 	return nil
 }
 
-// limiter is the sale's rate of random paths; nil keeps the API's default. A profile compresses the
-// burst and the longest wait too. A burst that lasted a second of compressed time would let a
-// minute of real buyers through.
+// limiter returns the sale's rate of random paths; nil keeps the API's default. A profile
+// compresses the burst and the longest wait too: a burst of an uncompressed second would admit a
+// minute of the profile's buyers.
 func (p *loadTest) limiter() *apiclient.Rate {
 	if p.permits == 0 {
 		return nil

@@ -46,9 +46,10 @@ func TestSaleChange_AppliesWhileItSells(t *testing.T) {
 	h.refuses("CONFLICT", merchant(), "PATCH", one, `{"title":"x"}`)
 }
 
-// TestSoldOut_PathsStayGood checks that a sold-out sale refuses a buyer again and again, while the
-// path of an order still returns that order. A path that was refused buys a unit that has returned.
-func TestSoldOut_PathsStayGood(t *testing.T) {
+// TestSoldOut_PathsKeepTheirOrderOrBuyAReturnedUnit checks that a sold-out sale refuses a buyer
+// again and again, while the path of an order still returns that order. A path that was refused
+// buys a unit that has returned.
+func TestSoldOut_PathsKeepTheirOrderOrBuyAReturnedUnit(t *testing.T) {
 	h := open(t)
 	goods := h.exposed("1", "1")
 	pathOf := func(who seckill.Actor) string {
@@ -248,9 +249,9 @@ func TestChangeSyncer_RepeatsWhatRedisMissed(t *testing.T) {
 	}, "the syncer did not close the sale")
 }
 
-// TestDraft_GoesAndItsHistoryStays checks that a draft's audit log records changes, and that a
+// TestDraft_DeletionKeepsItsAuditLog checks that a draft's audit log records changes, and that a
 // deleted draft is gone for its merchant.
-func TestDraft_GoesAndItsHistoryStays(t *testing.T) {
+func TestDraft_DeletionKeepsItsAuditLog(t *testing.T) {
 	h := open(t)
 	goods := h.draft("5", "1")
 	one := "/admin/sales/" + goods

@@ -154,9 +154,9 @@ func (h *fixture) written(goodsID int64, n int, first int64) []string {
 	return sns
 }
 
-// TestOrdersCSV_IsWholeAndHarmless checks that the export contains every order exactly one time. It
-// also checks that no cell is a spreadsheet formula.
-func TestOrdersCSV_IsWholeAndHarmless(t *testing.T) {
+// TestOrdersCSV_HasEveryOrderAndNoFormula checks that the export contains every order exactly one
+// time. It also checks that no cell is a spreadsheet formula.
+func TestOrdersCSV_HasEveryOrderAndNoFormula(t *testing.T) {
 	h := open(t)
 	goods := h.exposed("1700", "1")
 	id := h.id(goods)
@@ -224,9 +224,9 @@ func TestFigures_CountSalesAndRefusals(t *testing.T) {
 	require.Contains(t, got, `"RATE_LIMITED":0`)
 }
 
-// TestSaleList_IsCheapToAskAgain checks that a request with the list's ETag gets a 304 without a
-// body until the list changes.
-func TestSaleList_IsCheapToAskAgain(t *testing.T) {
+// TestSaleList_RepeatedReadIsNotModified checks that a request with the list's ETag gets a 304
+// without a body until the list changes.
+func TestSaleList_RepeatedReadIsNotModified(t *testing.T) {
 	h := open(t)
 	goods := h.exposed("9", "2")
 	var r reply

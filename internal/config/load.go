@@ -94,15 +94,15 @@ func parse(
 		return []error{err}, nil
 	}
 	for _, e := range all.Errors {
-		name, err := named(e, settings)
+		name, err := nameSetting(e, settings)
 		problems, unparsed = append(problems, err), append(unparsed, name)
 	}
 	return problems, unparsed
 }
 
-// named replaces the field's name in an error by the setting's name, because operators set
+// nameSetting replaces the field's name in an error by the setting's name, because operators set
 // variables and not our fields. It returns that name too.
-func named(err error, settings []Setting) (string, error) {
+func nameSetting(err error, settings []Setting) (string, error) {
 	e, ok := errors.AsType[env.ParseError](err)
 	if !ok {
 		return "", err
