@@ -10,8 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"flashsale.dev/seckill/internal/apierror"
 	"flashsale.dev/seckill/internal/apikey"
-	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/sqlstore"
 	"flashsale.dev/seckill/internal/testing/must"
 )
@@ -50,7 +50,7 @@ func TestAPIKey_WorksUntilItIsRevoked(t *testing.T) {
 		require.Equal(t, "revoked "+k.ID+` "stock system" of merchant auth0|70`, out)
 	}
 	_, err := verified()
-	require.Equal(t, seckill.Unauthenticated, seckill.ReasonOf(err))
+	require.Equal(t, apierror.Unauthenticated, apierror.ReasonOf(err))
 	require.Contains(t, must.Get(ctl("api-key", "list"))(t), "revoked ")
 
 	for _, bad := range []struct {

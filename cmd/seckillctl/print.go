@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 
+	"flashsale.dev/seckill/internal/apierror"
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/order/rebuild"
 	"flashsale.dev/seckill/internal/ratelimit"
@@ -80,12 +81,12 @@ func withExitCode(err error) error {
 	if _, has := errors.AsType[*exitError](err); err == nil || has {
 		return err
 	}
-	switch reason := seckill.ReasonOf(err); {
+	switch reason := apierror.ReasonOf(err); {
 	case errors.Is(err, rebuild.ErrRebuilding):
 		return &exitError{err, codeRebuilding}
-	case errors.As(err, &field), reason == seckill.BadRequest:
+	case errors.As(err, &field), reason == apierror.BadRequest:
 		return usage(err)
-	case reason != "" && reason != seckill.Unavailable,
+	case reason != "" && reason != apierror.Unavailable,
 		errors.Is(err, seckill.ErrNoSuchGoods), errors.Is(err, rebuild.ErrRetired),
 		errors.Is(err, order.ErrNoSuchDeadLetter), errors.Is(err, rules.ErrNoRule):
 		return &exitError{err, codeRefused}

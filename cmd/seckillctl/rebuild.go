@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"time"
 
+	"flashsale.dev/seckill/internal/apierror"
 	"flashsale.dev/seckill/internal/app"
 	"flashsale.dev/seckill/internal/app/connect"
 	"flashsale.dev/seckill/internal/config"
@@ -46,7 +47,7 @@ func (c *rebuildCmd) Run(s *session) error {
 		return err
 	}
 	if sale.Status == seckill.Draft {
-		return seckill.NewError(seckill.Conflict,
+		return apierror.New(apierror.Conflict,
 			"the sale is a draft: there is nothing to rebuild")
 	}
 	if err := c.confirmed(s, fmt.Sprintf("Shut the gate of %q (goods %d) for a second or more",

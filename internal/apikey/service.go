@@ -9,6 +9,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"flashsale.dev/seckill/internal/apierror"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/userid"
 )
@@ -47,7 +48,7 @@ type NewKey struct {
 
 // Validate returns a BadRequest that names all bad fields, or nil.
 func (n NewKey) Validate() error {
-	var p seckill.Problems
+	var p apierror.Problems
 	p.Check(!userid.Valid(n.MerchantID), "merchantId",
 		"must be the id of a merchant: 1 to 64 printable ASCII characters without spaces")
 	p.Check(!validName(n.Name), "name",
@@ -79,14 +80,14 @@ func (s *Service) Create(
 		return Key{}, "", err
 	}
 	if !by.MayManage(n.MerchantID) {
-		return Key{}, "", seckill.NewError(seckill.Forbidden, "this is another merchant")
+		return Key{}, "", apierror.New(apierror.Forbidden, "this is another merchant")
 	}
 	count, err := s.Store.CountAPIKeys(ctx, n.MerchantID)
 	if err != nil {
 		return Key{}, "", unreachable(err)
 	}
 	if count >= maxKeys {
-		return Key{}, "", seckill.NewError(seckill.Conflict,
+		return Key{}, "", apierror.New(apierror.Conflict,
 			"the merchant has %d keys; revoke one first", maxKeys)
 	}
 	now, err := s.Store.Now(ctx)
@@ -100,7 +101,7 @@ func (s *Service) Create(
 		Hash: hashOf(secret), CreatedBy: by.ID, CreatedAt: now.UTC().Truncate(time.Millisecond),
 	}
 	err = s.Store.AddAPIKey(seckill.WithActor(ctx, by), k)
-	return k, text, seckill.OrUnavailable(err,
+	return k, text, apierror.OrUnavailable(err,
 		"the key may have been made without this answer; if the list shows it, revoke it")
 }
 
@@ -116,7 +117,7 @@ func (s *Service) List(
 ) ([]Key, error) {
 	merchantID = cmp.Or(merchantID, by.ManagedMerchant())
 	if !by.MayManage(merchantID) {
-		return nil, seckill.NewError(seckill.Forbidden, "this is another merchant")
+		return nil, apierror.New(apierror.Forbidden, "this is another merchant")
 	}
 	keys, err := s.Store.APIKeys(ctx, merchantID, before, limit)
 	return keys, unreachable(err)
@@ -130,7 +131,7 @@ func (s *Service) Revoke(ctx context.Context, by seckill.Actor, id string) (Key,
 	case err != nil:
 		return Key{}, err
 	case !by.MayManage(k.MerchantID):
-		return Key{}, seckill.NewError(seckill.Forbidden, "this is another merchant's key")
+		return Key{}, apierror.New(apierror.Forbidden, "this is another merchant's key")
 	}
 	now, err := s.Store.Now(ctx)
 	if err == nil {
@@ -159,7 +160,7 @@ func (s *Service) Find(ctx context.Context, id string) (Key, error) {
 
 // unreachable returns an error of the store as Unavailable.
 func unreachable(err error) error {
-	return seckill.OrUnavailable(err, "the API keys can't be reached")
+	return apierror.OrUnavailable(err, "the API keys can't be reached")
 }
 
-func errNoKey() error { return seckill.NewError(seckill.NotFound, "there is no such API key") }
+func errNoKey() error { return apierror.New(apierror.NotFound, "there is no such API key") }

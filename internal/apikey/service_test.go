@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"flashsale.dev/seckill/internal/apierror"
 	"flashsale.dev/seckill/internal/seckill"
 )
 
@@ -21,7 +22,7 @@ func TestService_IsUnavailableWithoutItsStore(t *testing.T) {
 	_, listed := s.List(ctx, by, "", "", 10)
 	_, revoked := s.Revoke(ctx, by, id)
 	for _, err := range []error{created, listed, revoked} {
-		require.Equal(t, seckill.Unavailable, seckill.ReasonOf(err), "%v", err)
+		require.Equal(t, apierror.Unavailable, apierror.ReasonOf(err), "%v", err)
 	}
 }
 
@@ -38,6 +39,6 @@ func TestCreate_ReportsThatTheKeyMayExist(t *testing.T) {
 	ctx, by := t.Context(), seckill.Actor{ID: "70", Role: seckill.Merchant}
 	s := &Service{lostAnswer{&memory{keys: map[string]Key{}}}}
 	_, _, err := s.Create(ctx, by, NewKey{MerchantID: by.ID, Name: "n", Scopes: Scopes()})
-	require.Equal(t, seckill.Unavailable, seckill.ReasonOf(err), "%v", err)
+	require.Equal(t, apierror.Unavailable, apierror.ReasonOf(err), "%v", err)
 	require.ErrorContains(t, err, "revoke it")
 }

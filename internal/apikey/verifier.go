@@ -10,8 +10,8 @@ import (
 
 	lru "github.com/hashicorp/golang-lru/v2"
 
+	"flashsale.dev/seckill/internal/apierror"
 	"flashsale.dev/seckill/internal/batcher"
-	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/workers"
 )
 
@@ -104,11 +104,11 @@ func (v *Verifier) Check(ctx context.Context, id string) error {
 }
 
 func errRevoked() error {
-	return seckill.NewError(seckill.Unauthenticated, "the API key has been revoked")
+	return apierror.New(apierror.Unauthenticated, "the API key has been revoked")
 }
 
 func errNotValid() error {
-	return seckill.NewError(seckill.Unauthenticated, "the API key is not valid")
+	return apierror.New(apierror.Unauthenticated, "the API key is not valid")
 }
 
 // find returns what is known about an id, at most maxAge old.
@@ -123,7 +123,7 @@ func (v *Verifier) find(ctx context.Context, id string) (found, error) {
 		err = fmt.Errorf("the read took %s", v.now().Sub(f.readAt))
 	}
 	if err != nil {
-		return found{}, seckill.NewUnavailable("API keys can't be checked", err)
+		return found{}, apierror.NewUnavailable("API keys can't be checked", err)
 	}
 	return f, nil
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"flashsale.dev/seckill/internal/apierror"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/testing/must"
 )
@@ -129,9 +130,9 @@ func TestVerify_RevocationWorksWithinMaxAge(t *testing.T) {
 		require.Len(t, m.reads, reads, "from the cache")
 		time.Sleep(time.Nanosecond)
 		_, err := v.Verify(t.Context(), text)
-		require.Equal(t, seckill.Unauthenticated, seckill.ReasonOf(err))
+		require.Equal(t, apierror.Unauthenticated, apierror.ReasonOf(err))
 		require.ErrorContains(t, err, "has been revoked")
-		require.Equal(t, seckill.Unauthenticated, seckill.ReasonOf(v.Check(t.Context(), k.ID)))
+		require.Equal(t, apierror.Unauthenticated, apierror.ReasonOf(v.Check(t.Context(), k.ID)))
 	})
 }
 
@@ -148,7 +149,7 @@ func TestVerify_AgeCountsFromTheStartOfTheRead(t *testing.T) {
 		must.Get(v.Verify(t.Context(), text))(t)
 		time.Sleep(time.Millisecond)
 		_, err := v.Verify(t.Context(), text)
-		require.Equal(t, seckill.Unauthenticated, seckill.ReasonOf(err))
+		require.Equal(t, apierror.Unauthenticated, apierror.ReasonOf(err))
 	})
 }
 
@@ -160,13 +161,14 @@ func TestVerify_RefusesWhatItCannotCheck(t *testing.T) {
 		_, text := make1(t, s)
 		m.takes = maxAge + 1
 		_, err := v.Verify(t.Context(), text)
-		require.Equal(t, seckill.Unavailable, seckill.ReasonOf(err))
+		require.Equal(t, apierror.Unavailable, apierror.ReasonOf(err))
 		m.deaf = true
 		_, err = v.Verify(t.Context(), text)
-		require.Equal(t, seckill.Unavailable, seckill.ReasonOf(err), "it has read the key too long ago")
+		require.Equal(t, apierror.Unavailable, apierror.ReasonOf(err),
+			"it has read the key too long ago")
 		m.takes, m.err = 0, errors.New("down")
 		_, err = v.Verify(t.Context(), text)
-		require.Equal(t, seckill.Unavailable, seckill.ReasonOf(err))
+		require.Equal(t, apierror.Unavailable, apierror.ReasonOf(err))
 		m.err = nil
 		must.Get(v.Verify(t.Context(), text))(t)
 	})
@@ -192,13 +194,13 @@ func TestVerify_ConcurrentCallersShareReads(t *testing.T) {
 				m.takes = 10 * time.Millisecond
 				var wg sync.WaitGroup
 				for i := range 256 {
-					mine, want := text, seckill.Reason("")
+					mine, want := text, apierror.Reason("")
 					if c.texts != nil {
-						mine, want = c.texts(s, i), seckill.Unauthenticated
+						mine, want = c.texts(s, i), apierror.Unauthenticated
 					}
 					wg.Go(func() {
 						_, err := v.Verify(t.Context(), mine)
-						require.Equal(t, want, seckill.ReasonOf(err))
+						require.Equal(t, want, apierror.ReasonOf(err))
 					})
 				}
 				wg.Wait()
@@ -218,7 +220,7 @@ func TestVerify_RemembersUnknownKeys(t *testing.T) {
 		must.Get(v.Verify(t.Context(), text))(t)
 		for range 10 {
 			_, err := v.Verify(t.Context(), unknown)
-			require.Equal(t, seckill.Unauthenticated, seckill.ReasonOf(err))
+			require.Equal(t, apierror.Unauthenticated, apierror.ReasonOf(err))
 		}
 		require.Len(t, m.reads, 2)
 		for range cacheSize + 1 {
@@ -248,7 +250,7 @@ func TestVerify_WrongSecretsCostNoRead(t *testing.T) {
 			_, guess := newText(time.Now())
 			_, secret, _ := parse(guess)
 			_, err := v.Verify(t.Context(), prefix+k.ID+"_"+secret)
-			require.Equal(t, seckill.Unauthenticated, seckill.ReasonOf(err))
+			require.Equal(t, apierror.Unauthenticated, apierror.ReasonOf(err))
 		}
 		require.Len(t, m.reads, 1)
 		v.writeUses(t.Context())
@@ -288,7 +290,7 @@ func TestVerify_RefusesMalformedTexts(t *testing.T) {
 		strings.Replace(text, "_", "-", 2), strings.Repeat("sk_", 27) + "s",
 	} {
 		_, err := v.Verify(t.Context(), bad)
-		require.Equal(t, seckill.Unauthenticated, seckill.ReasonOf(err), "%q", bad)
+		require.Equal(t, apierror.Unauthenticated, apierror.ReasonOf(err), "%q", bad)
 		if len(bad) > 3 {
 			require.NotContains(t, err.Error(), bad)
 		}
@@ -333,22 +335,22 @@ func TestCreate_RefusesBadFieldsOtherMerchantsAndTooManyKeys(t *testing.T) {
 	good := NewKey{MerchantID: "70", Name: "erp", Scopes: Scopes()}
 	for _, c := range []struct {
 		change func(*NewKey)
-		reason seckill.Reason
+		reason apierror.Reason
 	}{
-		{func(n *NewKey) { n.Name = "" }, seckill.BadRequest},
-		{func(n *NewKey) { n.Name = "   " }, seckill.BadRequest},
-		{func(n *NewKey) { n.Name = "a\nb" }, seckill.BadRequest},
-		{func(n *NewKey) { n.Name = strings.Repeat("é", maxName+1) }, seckill.BadRequest},
-		{func(n *NewKey) { n.Scopes = nil }, seckill.BadRequest},
-		{func(n *NewKey) { n.Scopes = []Scope{"*"} }, seckill.BadRequest},
-		{func(n *NewKey) { n.Scopes = []Scope{SalesRead, SalesRead} }, seckill.BadRequest},
-		{func(n *NewKey) { n.MerchantID = "" }, seckill.BadRequest},
-		{func(n *NewKey) { n.MerchantID = "71" }, seckill.Forbidden},
+		{func(n *NewKey) { n.Name = "" }, apierror.BadRequest},
+		{func(n *NewKey) { n.Name = "   " }, apierror.BadRequest},
+		{func(n *NewKey) { n.Name = "a\nb" }, apierror.BadRequest},
+		{func(n *NewKey) { n.Name = strings.Repeat("é", maxName+1) }, apierror.BadRequest},
+		{func(n *NewKey) { n.Scopes = nil }, apierror.BadRequest},
+		{func(n *NewKey) { n.Scopes = []Scope{"*"} }, apierror.BadRequest},
+		{func(n *NewKey) { n.Scopes = []Scope{SalesRead, SalesRead} }, apierror.BadRequest},
+		{func(n *NewKey) { n.MerchantID = "" }, apierror.BadRequest},
+		{func(n *NewKey) { n.MerchantID = "71" }, apierror.Forbidden},
 	} {
 		n := good
 		c.change(&n)
 		_, _, err := s.Create(t.Context(), merchant(), n)
-		require.Equal(t, c.reason, seckill.ReasonOf(err), "%+v", n)
+		require.Equal(t, c.reason, apierror.ReasonOf(err), "%+v", n)
 	}
 	good.Name = strings.Repeat("é", maxName)
 	for range maxKeys {
@@ -356,7 +358,7 @@ func TestCreate_RefusesBadFieldsOtherMerchantsAndTooManyKeys(t *testing.T) {
 		require.NoError(t, err)
 	}
 	_, _, err := s.Create(t.Context(), merchant(), good)
-	require.Equal(t, seckill.Conflict, seckill.ReasonOf(err))
+	require.Equal(t, apierror.Conflict, apierror.ReasonOf(err))
 }
 
 // TestRevoke_RefusesUnknownKeysAndOtherMerchants checks List too, and malformed ids.
@@ -366,13 +368,13 @@ func TestRevoke_RefusesUnknownKeysAndOtherMerchants(t *testing.T) {
 	unknown, _ := newText(time.Now())
 	for _, id := range []string{unknown, "", "x"} {
 		_, err := s.Revoke(t.Context(), merchant(), id)
-		require.Equal(t, seckill.NotFound, seckill.ReasonOf(err))
+		require.Equal(t, apierror.NotFound, apierror.ReasonOf(err))
 	}
 	other := seckill.Actor{ID: "71", Role: seckill.Merchant}
 	_, err := s.Revoke(t.Context(), other, k.ID)
-	require.Equal(t, seckill.Forbidden, seckill.ReasonOf(err))
+	require.Equal(t, apierror.Forbidden, apierror.ReasonOf(err))
 	_, err = s.List(t.Context(), other, "70", "", 9)
-	require.Equal(t, seckill.Forbidden, seckill.ReasonOf(err))
+	require.Equal(t, apierror.Forbidden, apierror.ReasonOf(err))
 }
 
 // TestKeys_HaveTheDatabasesTimes makes, uses and revokes a key on a host whose clock is an hour

@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"flashsale.dev/seckill/internal/apierror"
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/order/payment"
 	"flashsale.dev/seckill/internal/paymentprovider"
@@ -171,7 +172,7 @@ func TestPayment_DeclinedChargeIsConflict(t *testing.T) {
 	h := open(t)
 	sn := h.buys(buyer(1), h.exposed("5", "1"), "1")
 	for reason, decline := range map[string]error{
-		"CONFLICT":    seckill.NewError(seckill.Conflict, "the card is declined"),
+		"CONFLICT":    apierror.New(apierror.Conflict, "the card is declined"),
 		"UNAVAILABLE": errors.New("the bank is away"),
 	} {
 		h.bank.set(func(b *bank) { b.decline = decline })

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"time"
 
+	"flashsale.dev/seckill/internal/apierror"
 	"flashsale.dev/seckill/internal/httpapi"
 	"flashsale.dev/seckill/internal/ratelimit"
 	"flashsale.dev/seckill/internal/ratelimit/rules"
@@ -22,10 +23,10 @@ import (
 func checkRate(r seckill.Rate) error {
 	params, err := httpapi.LimitOfRate(r).Params()
 	if field, ok := errors.AsType[*ratelimit.FieldError](err); ok {
-		return seckill.NewFieldError("rate."+field.Field, "%s", field.Problem)
+		return apierror.NewBadField("rate."+field.Field, "%s", field.Problem)
 	}
 	if err == nil && !params.InRedis() {
-		return seckill.NewFieldError("rate.algorithm", "%s works within one process only",
+		return apierror.NewBadField("rate.algorithm", "%s works within one process only",
 			r.Algorithm)
 	}
 	return err

@@ -12,6 +12,7 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 	"github.com/stretchr/testify/require"
 
+	"flashsale.dev/seckill/internal/apierror"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/testing/must"
 	"flashsale.dev/seckill/internal/testing/testclock"
@@ -61,7 +62,7 @@ func TestTokensVerify_ExpiresCachedTokens(t *testing.T) {
 	must.Get(tokens.Verify(token))(t)
 	c.Add(time.Minute)
 	_, err := tokens.Verify(token)
-	require.Equal(t, seckill.Unauthenticated, seckill.ReasonOf(err))
+	require.Equal(t, apierror.Unauthenticated, apierror.ReasonOf(err))
 	require.Zero(t, tokens.cache.Len(), "an expired token leaves the cache")
 }
 
@@ -79,7 +80,7 @@ func TestTokensVerify_AcceptsAnyLaterDate(t *testing.T) {
 		require.NoError(t, err, exp)
 		require.Equal(t, 9999, until.UTC().Year(), exp)
 		_, err = tokens.Verify(token(`"exp":99999999999,"nbf":` + exp))
-		require.Equal(t, seckill.Unauthenticated, seckill.ReasonOf(err), exp)
+		require.Equal(t, apierror.Unauthenticated, apierror.ReasonOf(err), exp)
 	}
 }
 
@@ -113,12 +114,12 @@ func TestTokensVerify_RefusalRepeatsNoPartOfTheToken(t *testing.T) {
 	token := must.Get(tokens.Sign(seckill.Actor{ID: "7", Role: seckill.Buyer, Name: "Ann"},
 		time.Minute))(t)
 	_, err := tokens.Verify(token + "x")
-	e := err.(*seckill.Error) //nolint:errorlint // Verify promises this exact type
+	e := err.(*apierror.Error) //nolint:errorlint // Verify promises this exact type
 	require.Equal(t, "the token is not valid", e.Message)
 	c.Add(time.Hour)
 	_, err = tokens.Verify(token)
 	require.Equal(t, "the token has expired",
-		err.(*seckill.Error).Message) //nolint:errorlint // as above
+		err.(*apierror.Error).Message) //nolint:errorlint // as above
 }
 
 func FuzzTokens_Verify(f *testing.F) {
@@ -133,7 +134,7 @@ func FuzzTokens_Verify(f *testing.F) {
 		if err == nil && token != good {
 			t.Fatalf("Verify accepted %q as %v", token, a)
 		}
-		if err != nil && seckill.ReasonOf(err) != seckill.Unauthenticated {
+		if err != nil && apierror.ReasonOf(err) != apierror.Unauthenticated {
 			t.Fatal(err)
 		}
 	})

@@ -16,7 +16,7 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 	"golang.org/x/oauth2"
 
-	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/apierror"
 	"flashsale.dev/seckill/internal/workers"
 )
 
@@ -217,7 +217,7 @@ func (i *Issuer) discover(ctx context.Context) error {
 func (i *Issuer) provider() (*discovered, error) {
 	found := i.found.Load()
 	if found == nil {
-		return nil, seckill.NewUnavailable("the identity provider has not answered yet", nil)
+		return nil, apierror.NewUnavailable("the identity provider has not answered yet", nil)
 	}
 	return found, nil
 }

@@ -28,6 +28,7 @@ import (
 	"github.com/go-jose/go-jose/v4"
 	"github.com/stretchr/testify/require"
 
+	"flashsale.dev/seckill/internal/apierror"
 	"flashsale.dev/seckill/internal/auth"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/testing/must"
@@ -186,12 +187,12 @@ func (f *issuerFixture) signWith(key jose.JSONWebKey, change map[string]any) str
 }
 
 // refused checks that a token is refused with a reason.
-func (f *issuerFixture) refused(token string, reason seckill.Reason, name string) {
+func (f *issuerFixture) refused(token string, reason apierror.Reason, name string) {
 	f.t.Helper()
 	_, err := f.tokens.Verify(token)
-	require.Equal(f.t, reason, seckill.ReasonOf(err), name)
+	require.Equal(f.t, reason, apierror.ReasonOf(err), name)
 	_, err = f.tokens.Verify(token)
-	require.Equal(f.t, reason, seckill.ReasonOf(err), "%s, asked again", name)
+	require.Equal(f.t, reason, apierror.ReasonOf(err), "%s, asked again", name)
 }
 
 func TestIssuer_AcceptsEachAlgorithm(t *testing.T) {
@@ -229,7 +230,7 @@ func TestIssuer_RefusesBadTokens(t *testing.T) {
 		"a number":           {"sub": 7},
 		"too long a name":    {"name": strings.Repeat("x", auth.MaxName+1)},
 	} {
-		f.refused(f.sign("r", change), seckill.Unauthenticated, name)
+		f.refused(f.sign("r", change), apierror.Unauthenticated, name)
 	}
 	for name, change := range map[string]map[string]any{
 		"just expired":     {"exp": now.Add(-30 * time.Second).Unix()},
@@ -271,7 +272,7 @@ func TestIssuer_RefusesForgedSignatures(t *testing.T) {
 		}, nil),
 		"a line feed": good + "\n",
 	} {
-		f.refused(token, seckill.Unauthenticated, name)
+		f.refused(token, apierror.Unauthenticated, name)
 	}
 }
 
@@ -284,7 +285,7 @@ func TestIssuer_RefusesCriticalExtensions(t *testing.T) {
 	f.mu.Unlock()
 	for _, names := range [][]string{{"exp"}, {"https://x.example/u"}, {}, {"b64"}} {
 		f.headers = map[jose.HeaderKey]any{"crit": names}
-		f.refused(f.signWith(key, nil), seckill.Unauthenticated, strings.Join(names, " "))
+		f.refused(f.signWith(key, nil), apierror.Unauthenticated, strings.Join(names, " "))
 	}
 	f.headers = map[jose.HeaderKey]any{"x": "y"}
 	_, err := f.tokens.Verify(f.signWith(key, nil))
@@ -332,11 +333,11 @@ func TestIssuer_FollowsRotation(t *testing.T) {
 	f.clock.Add(10 * time.Second)
 	_, err = f.tokens.Verify(f.sign("last", nil))
 	require.NoError(t, err)
-	f.refused(old, seckill.Unauthenticated, "its key is withdrawn")
+	f.refused(old, apierror.Unauthenticated, "its key is withdrawn")
 
 	f.down.Store(true)
 	f.clock.Add(10 * time.Second)
-	f.refused(f.signWith(next, nil), seckill.Unauthenticated, "the issuer is down")
+	f.refused(f.signWith(next, nil), apierror.Unauthenticated, "the issuer is down")
 	_, err = f.tokens.Verify(f.sign("last", nil))
 	require.NoError(t, err, "the last keys verify while the issuer is down")
 }
@@ -375,7 +376,7 @@ func TestIssuer_KeepsKeysAfterAnswerWithoutKeys(t *testing.T) {
 		f.answerWith(func() any { return body })
 		f.clock.Add(10 * time.Second)
 		before := f.fetches.Load()
-		f.refused(unknown, seckill.Unauthenticated, "an unknown key")
+		f.refused(unknown, apierror.Unauthenticated, "an unknown key")
 		require.Equal(t, before+1, f.fetches.Load())
 		_, err := f.tokens.Verify(f.sign("r", nil))
 		require.NoError(t, err, "%v", body)
@@ -409,9 +410,9 @@ func TestIssuer_DownAtStartIsUnavailableUntilItAnswers(t *testing.T) {
 	f.serve()
 	f.use("role")
 	token := f.sign("e", nil)
-	f.refused(token, seckill.Unavailable, "no discovery yet")
+	f.refused(token, apierror.Unavailable, "no discovery yet")
 	f.refused(encode(`{"alg":"none"}`)+"."+strings.Split(token, ".")[1]+".",
-		seckill.Unauthenticated, "alg none")
+		apierror.Unauthenticated, "alg none")
 	f.down.Store(false)
 	require.Eventually(t, func() bool {
 		_, err := f.tokens.Verify(token)
@@ -575,7 +576,7 @@ func TestTokens_FirstSecretSignsAndAllVerify(t *testing.T) {
 		require.Equal(t, who, must.Get(tokens.Verify(token))(t))
 	}
 	_, err := ring(a).Verify(token)
-	require.Equal(t, seckill.Unauthenticated, seckill.ReasonOf(err), "the first secret signs")
+	require.Equal(t, apierror.Unauthenticated, apierror.ReasonOf(err), "the first secret signs")
 	_, err = auth.NewTokens(auth.Options{Secrets: [][]byte{a, []byte("short")}, Now: time.Now})
 	require.ErrorIs(t, err, auth.ErrShortSecret)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"flashsale.dev/seckill/internal/apierror"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/testing/must"
 	"flashsale.dev/seckill/internal/testing/property"
@@ -104,8 +105,8 @@ func TestTokensVerify_AgreesWithLibrary(t *testing.T) {
 			return
 		}
 		require.Error(r, err)
-		require.Equal(r, wantErr.(*seckill.Error).Message, //nolint:errorlint // of this exact type
-			err.(*seckill.Error).Message) //nolint:errorlint // as above
+		require.Equal(r, wantErr.(*apierror.Error).Message, //nolint:errorlint // of this exact type
+			err.(*apierror.Error).Message) //nolint:errorlint // as above
 	})
 	require.Positive(t, accepted, "no token was valid")
 }
@@ -120,7 +121,7 @@ func TestTokensVerify_RefusesAmbiguousHeader(t *testing.T) {
 		`{"alg":"none","alg":"HS256"}`, "{\"alg\":\"HS256\",\"x\":\"\xff\"}",
 	} {
 		_, err := tokens.Verify(signed(header, payload, string(secret)))
-		require.Equal(t, seckill.Unauthenticated, seckill.ReasonOf(err), header)
+		require.Equal(t, apierror.Unauthenticated, apierror.ReasonOf(err), header)
 	}
 }
 
@@ -161,6 +162,6 @@ func TestTokensVerify_RefusesMalformedTokens(t *testing.T) {
 		SignedString(jwt.UnsafeAllowNoneSignatureType))(t)
 	for name, token := range bad {
 		_, err := tokens.Verify(token)
-		require.Equal(t, seckill.Unauthenticated, seckill.ReasonOf(err), name)
+		require.Equal(t, apierror.Unauthenticated, apierror.ReasonOf(err), name)
 	}
 }

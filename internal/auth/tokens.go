@@ -17,6 +17,7 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 	lru "github.com/hashicorp/golang-lru/v2"
 
+	"flashsale.dev/seckill/internal/apierror"
 	"flashsale.dev/seckill/internal/seckill"
 )
 
@@ -235,5 +236,5 @@ func refuse(err error) error {
 	if errors.Is(err, jwt.ErrTokenExpired) {
 		message = "the token has expired"
 	}
-	return &seckill.Error{Reason: seckill.Unauthenticated, Message: message, Err: err}
+	return &apierror.Error{Reason: apierror.Unauthenticated, Message: message, Err: err}
 }

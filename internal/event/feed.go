@@ -3,6 +3,7 @@ package event
 import (
 	"context"
 
+	"flashsale.dev/seckill/internal/apierror"
 	"flashsale.dev/seckill/internal/seckill"
 )
 
@@ -29,7 +30,7 @@ func (f *Feed) List(
 func (f *Feed) Items(ctx context.Context, filter Filter, limit int) ([]Item, error) {
 	events, err := f.Store.Events(ctx, filter, limit)
 	if err != nil {
-		return nil, seckill.NewUnavailable("the events can't be listed", err)
+		return nil, apierror.NewUnavailable("the events can't be listed", err)
 	}
 	items := make([]Item, len(events))
 	for i, e := range events {

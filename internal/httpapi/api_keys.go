@@ -3,8 +3,8 @@ package httpapi
 import (
 	"context"
 
+	"flashsale.dev/seckill/internal/apierror"
 	"flashsale.dev/seckill/internal/apikey"
-	"flashsale.dev/seckill/internal/seckill"
 )
 
 // apiKeyResponse is an API key without its secret.
@@ -62,7 +62,7 @@ func (a *api) createAPIKey(ctx context.Context, r *request) (response, error) {
 func (r *request) ownMerchant(id string) func() error {
 	return func() error {
 		if id != "" && !r.actor.MayManage(id) {
-			return seckill.NewError(seckill.Forbidden, "this is another merchant")
+			return apierror.New(apierror.Forbidden, "this is another merchant")
 		}
 		return nil
 	}

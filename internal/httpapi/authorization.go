@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strings"
 
+	"flashsale.dev/seckill/internal/apierror"
 	"flashsale.dev/seckill/internal/apikey"
 	"flashsale.dev/seckill/internal/seckill"
 )
@@ -16,7 +17,7 @@ import (
 func (a *api) authenticate(r *http.Request, rt route) (by seckill.Actor, denied, err error) {
 	by, denied, err = a.callerOf(r, rt.scope)
 	if err == nil && denied == nil && (rt.callers == nil || !rt.callers(by)) {
-		denied = seckill.NewError(seckill.Forbidden, "your role may not do this")
+		denied = apierror.New(apierror.Forbidden, "your role may not do this")
 	}
 	return by, denied, err
 }
@@ -55,15 +56,15 @@ func (a *api) keyActor(
 ) (by seckill.Actor, denied, err error) {
 	key, err := a.KeyVerifier.Verify(ctx, token)
 	switch {
-	case seckill.ReasonOf(err) == seckill.Unauthenticated:
+	case apierror.ReasonOf(err) == apierror.Unauthenticated:
 		return by, nil, cmp.Or(a.Limiter.limitFailedKey(ctx), err)
 	case err != nil:
 		return by, nil, err
 	case scope == "":
-		denied = seckill.NewError(seckill.Forbidden,
+		denied = apierror.New(apierror.Forbidden,
 			"an API key may not do this; sign in with a token")
 	case !key.Allows(scope):
-		denied = seckill.NewError(seckill.Forbidden, "the API key lacks the scope %s", scope)
+		denied = apierror.New(apierror.Forbidden, "the API key lacks the scope %s", scope)
 	}
 	by = key.Actor()
 	if denied != nil {
@@ -77,11 +78,11 @@ func (a *api) keyActor(
 func bearer(h http.Header) (string, error) {
 	values := h["Authorization"]
 	if len(values) == 0 {
-		return "", seckill.NewError(seckill.Unauthenticated, "a bearer token is needed")
+		return "", apierror.New(apierror.Unauthenticated, "a bearer token is needed")
 	}
 	scheme, token, _ := strings.Cut(values[0], " ")
 	if len(values) > 1 || !strings.EqualFold(scheme, "Bearer") || token == "" {
-		return "", seckill.NewError(seckill.Unauthenticated,
+		return "", apierror.New(apierror.Unauthenticated,
 			"one Authorization header with a bearer token is needed")
 	}
 	return token, nil
@@ -104,13 +105,13 @@ func (r *request) permit(ctx context.Context, lookup func() error) error {
 		return err
 	}
 	found := lookup()
-	switch seckill.ReasonOf(found) {
-	case seckill.NotFound:
+	switch apierror.ReasonOf(found) {
+	case apierror.NotFound:
 		return found
-	case "", seckill.Unavailable:
+	case "", apierror.Unavailable:
 		return err
 	default:
-		if seckill.ReasonOf(err) == seckill.RateLimited {
+		if apierror.ReasonOf(err) == apierror.RateLimited {
 			return found
 		}
 		return err

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"context"
 
+	"flashsale.dev/seckill/internal/apierror"
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/seckill"
 )
@@ -69,7 +70,7 @@ func (a *api) listDeadLetters(ctx context.Context, r *request) (response, error)
 			continue
 		}
 		sale, err := a.Sales.Get(ctx, r.actor, d.GoodsID)
-		if err != nil && seckill.ReasonOf(err) != seckill.NotFound {
+		if err != nil && apierror.ReasonOf(err) != apierror.NotFound {
 			return response{}, err
 		}
 		sales[d.GoodsID] = sale
@@ -107,7 +108,7 @@ func (a *api) discardDeadLetter(ctx context.Context, r *request) (response, erro
 func (a *api) deadLetterID(ctx context.Context, r *request) (string, error) {
 	id := r.Raw("id")
 	if !isUUID(id) {
-		return "", seckill.NewError(seckill.NotFound, "there is no such dead letter")
+		return "", apierror.New(apierror.NotFound, "there is no such dead letter")
 	}
 	return id, r.permit(ctx, func() error { return errorOnly(a.DeadLetters.Find(ctx, id)) })
 }

@@ -11,7 +11,7 @@
 //
 // routes.go lists the calls and their fields. handler.go runs the steps of a call, package params
 // decodes its fields, and the handlers call the services in Deps. A service's error with a reason
-// for the caller is a *seckill.Error. Every other error is logged and answered as INTERNAL.
+// for the caller is an *apierror.Error. Every other error is logged and answered as INTERNAL.
 // response.go and error_mapping.go write the results. The package has no rules of sales or orders.
 //
 // The pages (pages.go; package web renders them) use the same API with a session cookie

@@ -7,7 +7,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/apierror"
 )
 
 // jsonAppender is data that encodes itself. The responses of a purchase's steps implement it,
@@ -60,7 +60,7 @@ func appendTimestamp(b []byte, t timestamp) []byte {
 
 // errorData is an error's data: one field. It encodes itself because SOLD_OUT and NOT_STARTED are
 // the most frequent responses of a rush.
-type errorData seckill.Detail
+type errorData apierror.Detail
 
 func (d errorData) appendJSON(b []byte) ([]byte, error) {
 	b, err := appendValue(append(appendText(append(b, '{'), d.Name), ':'), d.Value)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"flashsale.dev/seckill/internal/apierror"
 	"flashsale.dev/seckill/internal/auth"
 	"flashsale.dev/seckill/internal/logging"
 	"flashsale.dev/seckill/internal/order"
@@ -47,36 +48,36 @@ func serve(
 // TestErrorMapping_CoversEveryReason checks that every service reason maps to a status. A response
 // exposes no part of an internal error.
 func TestErrorMapping_CoversEveryReason(t *testing.T) {
-	limited := seckill.NewError(seckill.RateLimited, "too many")
+	limited := apierror.New(apierror.RateLimited, "too many")
 	limited.RetryAfter = 1001 * time.Millisecond
 	own := &limitError{Err: limited, Code: 888}
-	reached := seckill.NewError(seckill.LimitReached, "no more").With("orderSns", []string{"a"})
+	reached := apierror.New(apierror.LimitReached, "no more").With("orderSns", []string{"a"})
 	for _, c := range []struct {
 		err    error
 		status int
-		reason seckill.Reason
+		reason apierror.Reason
 		code   int
 		retry  string
 		data   string
 	}{
 		{limited, 429, "RATE_LIMITED", 429, "2", `{}`},
 		{own, 429, "RATE_LIMITED", 888, "2", `{}`},
-		{seckill.NewError(seckill.RateLimited, "no time"), 429, "RATE_LIMITED", 429, "1", `{}`},
+		{apierror.New(apierror.RateLimited, "no time"), 429, "RATE_LIMITED", 429, "1", `{}`},
 		{reached, 409, "LIMIT_REACHED", 409, "", `{"orderSns":["a"]}`},
 		{
-			seckill.NewUnavailable("redis is away", errors.New("dial 10.0.0.1")),
+			apierror.NewUnavailable("redis is away", errors.New("dial 10.0.0.1")),
 			503, "UNAVAILABLE", 503, "1", `{}`,
 		},
-		{fmt.Errorf("x: %w", seckill.NewError(seckill.Ended, "over")), 409, "ENDED", 409, "", `{}`},
+		{fmt.Errorf("x: %w", apierror.New(apierror.Ended, "over")), 409, "ENDED", 409, "", `{}`},
 		{
 			fmt.Errorf("redis 10.0.0.1: %w", context.DeadlineExceeded),
 			503, "UNAVAILABLE", 503, "1", `{}`,
 		},
 		{context.Canceled, 503, "UNAVAILABLE", 503, "1", `{}`},
 		{errors.New("SELECT secret FROM 10.0.0.1"), 500, "INTERNAL", 500, "", `{}`},
-		{seckill.NewError("NO_SUCH_REASON", "x"), 500, "INTERNAL", 500, "", `{}`},
-		{seckill.NewFieldError("a.b", "is bad"), 400, "BAD_REQUEST", 400, "", `{"field":"a.b","errors":[{"field":"a.b","message":"is bad"}]}`},
-		{seckill.NewError(seckill.Conflict, "\ufffd"), 409, "CONFLICT", 409, "", `{}`},
+		{apierror.New("NO_SUCH_REASON", "x"), 500, "INTERNAL", 500, "", `{}`},
+		{apierror.NewBadField("a.b", "is bad"), 400, "BAD_REQUEST", 400, "", `{"field":"a.b","errors":[{"field":"a.b","message":"is bad"}]}`},
+		{apierror.New(apierror.Conflict, "\ufffd"), 409, "CONFLICT", 409, "", `{}`},
 	} {
 		name := c.err.Error()
 		r := httptest.NewRequest("GET", "/sales/1", nil)

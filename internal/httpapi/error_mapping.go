@@ -9,14 +9,14 @@ import (
 	"github.com/gin-gonic/gin"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"flashsale.dev/seckill/internal/apierror"
 	"flashsale.dev/seckill/internal/ratelimit/gate"
-	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/salechange"
 )
 
 // limitError is a rate limiter's error with the parts that only HTTP has.
 type limitError struct {
-	Err  *seckill.Error
+	Err  *apierror.Error
 	Code int // replaces the envelope's code, not the status; 0: none
 }
 
@@ -57,14 +57,14 @@ func prefersProblem(c *gin.Context) bool {
 // problem is an error in the form of RFC 9457, with the envelope's members as extensions. Its type
 // is about:blank: reason distinguishes errors, and the API reference describes the reasons.
 type problem struct {
-	Type      string         `json:"type"`
-	Title     string         `json:"title"`
-	Status    int            `json:"status"`
-	Detail    string         `json:"detail"`
-	Code      int            `json:"code"`
-	Reason    seckill.Reason `json:"reason"`
-	Data      any            `json:"data"`
-	RequestID string         `json:"requestId"`
+	Type      string          `json:"type"`
+	Title     string          `json:"title"`
+	Status    int             `json:"status"`
+	Detail    string          `json:"detail"`
+	Code      int             `json:"code"`
+	Reason    apierror.Reason `json:"reason"`
+	Data      any             `json:"data"`
+	RequestID string          `json:"requestId"`
 }
 
 func (a *api) writeProblem(c *gin.Context, e envelope, status int) {
@@ -90,34 +90,34 @@ func (a *api) writeProblem(c *gin.Context, e envelope, status int) {
 
 // errorOf maps an error to what the caller may know. The text of an unexpected error is logged and
 // never sent.
-func (a *api) errorOf(c *gin.Context, err error) *seckill.Error {
-	e, ok := errors.AsType[*seckill.Error](err)
+func (a *api) errorOf(c *gin.Context, err error) *apierror.Error {
+	e, ok := errors.AsType[*apierror.Error](err)
 	// A reason without a status of its own is a bug, and is answered like any unexpected error.
 	known := ok &&
 		(e.Reason == reasonInternal || statusOf(e.Reason) != http.StatusInternalServerError)
 	switch {
-	case ok && e.Reason == seckill.Unavailable && e.Err != nil:
+	case ok && e.Reason == apierror.Unavailable && e.Err != nil:
 		a.logUnavailable(c, e)
 	case known:
 	case errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled):
-		e = seckill.NewUnavailable("this took too long, its outcome is unknown", err)
+		e = apierror.NewUnavailable("this took too long, its outcome is unknown", err)
 		a.logUnavailable(c, e)
 	default:
 		a.Log.ErrorContext(c.Request.Context(), "internal error", "route", c.FullPath(), "err", err)
-		e = seckill.NewError(reasonInternal, "internal error")
+		e = apierror.New(reasonInternal, "internal error")
 	}
 	return e
 }
 
 // logUnavailable logs an error, unless the client has left, which is its cause.
-func (a *api) logUnavailable(c *gin.Context, e *seckill.Error) {
+func (a *api) logUnavailable(c *gin.Context, e *apierror.Error) {
 	if ctx := c.Request.Context(); ctx.Err() == nil {
 		a.warn(ctx, "unavailable", "route", c.FullPath(), "err", e)
 	}
 }
 
 // errorDataOf returns the envelope's data of an error.
-func errorDataOf(e *seckill.Error) any {
+func errorDataOf(e *apierror.Error) any {
 	if e.Problems != nil {
 		return problemData{Field: e.Problems[0].Field, Errors: e.Problems}
 	}
@@ -129,17 +129,17 @@ func errorDataOf(e *seckill.Error) any {
 
 // problemData is the data of a request with bad fields.
 type problemData struct {
-	Field  string           `json:"field"` // of the first
-	Errors seckill.Problems `json:"errors"`
+	Field  string            `json:"field"` // of the first
+	Errors apierror.Problems `json:"errors"`
 }
 
 // setErrorHeaders sets the headers that a status requires. A 401 names a scheme (RFC 9110, 11.6.1).
 // A 429 and a 503 have a time, so that clients do not retry at once.
-func setErrorHeaders(c *gin.Context, e *seckill.Error) {
-	if e.Reason == seckill.Unauthenticated && c.Writer.Header().Get("WWW-Authenticate") == "" {
+func setErrorHeaders(c *gin.Context, e *apierror.Error) {
+	if e.Reason == apierror.Unauthenticated && c.Writer.Header().Get("WWW-Authenticate") == "" {
 		c.Header("WWW-Authenticate", "Bearer")
 	}
-	if e.RetryAfter > 0 || e.Reason == seckill.RateLimited || e.Reason == seckill.Unavailable {
+	if e.RetryAfter > 0 || e.Reason == apierror.RateLimited || e.Reason == apierror.Unavailable {
 		c.Header("Retry-After", gate.RetryAfter(e.RetryAfter))
 	}
 }
@@ -154,7 +154,7 @@ func (a *api) noRoute(c *gin.Context) {
 		}
 		a.Log.ErrorContext(c.Request.Context(), "render the page of an unknown path", "err", err)
 	}
-	a.writeError(c, seckill.NewError(seckill.NotFound, "there is no such call"))
+	a.writeError(c, apierror.New(apierror.NotFound, "there is no such call"))
 }
 
 // wantsPage reports whether a browser asks for a document. The scripts of pages and other programs
@@ -166,7 +166,7 @@ func wantsPage(r *http.Request) bool {
 
 // noMethod answers unknown methods of known paths; gin has set the header Allow.
 func (a *api) noMethod(c *gin.Context) {
-	a.writeError(c, seckill.NewError(reasonMethodNotAllowed,
+	a.writeError(c, apierror.New(reasonMethodNotAllowed,
 		"%s is not a method of this call; see Allow", knownMethod(c.Request.Method)))
 }
 

@@ -9,7 +9,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
-	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/apierror"
 )
 
 // Bounds of event streams. After streamLifetime, or when its token expires, the client reconnects
@@ -45,10 +45,10 @@ func (s *streams) acquire(user string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.all >= s.max {
-		return seckill.NewUnavailable("too many event streams are open on this node", nil)
+		return apierror.NewUnavailable("too many event streams are open on this node", nil)
 	}
 	if s.byUser[user] >= maxStreamsOfUser {
-		e := seckill.NewError(seckill.RateLimited,
+		e := apierror.New(apierror.RateLimited,
 			"you have %d event streams open; close one first", maxStreamsOfUser)
 		e.RetryAfter = time.Second
 		return e
@@ -81,7 +81,7 @@ type eventStream struct {
 // expiry.
 func (a *api) stream(r *request, serve func(ctx context.Context, s eventStream)) (response, error) {
 	if err := a.streams.acquire(r.actor.ID); err != nil {
-		if seckill.ReasonOf(err) == seckill.RateLimited {
+		if apierror.ReasonOf(err) == apierror.RateLimited {
 			h := r.gin.Writer.Header()
 			h.Set("RateLimit-Policy", fmt.Sprintf(`"streams";q=%d;qu="concurrent-requests"`,
 				maxStreamsOfUser))

@@ -3,7 +3,7 @@ package httpapi
 import (
 	"context"
 
-	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/apierror"
 )
 
 // probes are the calls of load balancers and orchestrators. They ignore query and body, because
@@ -26,7 +26,7 @@ func (a *api) readyz(ctx context.Context, _ *request) (response, error) {
 	ready, parts := a.Ready(ctx)
 	data := map[string]any{"ready": ready, "parts": parts}
 	if !ready {
-		return response{}, seckill.NewError(seckill.Unavailable, "not ready").With("", data)
+		return response{}, apierror.New(apierror.Unavailable, "not ready").With("", data)
 	}
 	return response{reason: reasonOK, data: data, public: true}, nil
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"flashsale.dev/seckill/internal/apierror"
 	"flashsale.dev/seckill/internal/httpapi/params"
 	"flashsale.dev/seckill/internal/ratelimit"
 	"flashsale.dev/seckill/internal/ratelimit/rules"
@@ -102,11 +103,11 @@ func limiterError(err error) error {
 	case err == nil:
 		return nil
 	case errors.As(err, &field):
-		return seckill.NewFieldError(field.Field, "%s", field.Problem)
+		return apierror.NewBadField(field.Field, "%s", field.Problem)
 	case errors.Is(err, rules.ErrNoRule):
-		return seckill.NewError(seckill.NotFound, "there is no such limiter")
+		return apierror.New(apierror.NotFound, "there is no such limiter")
 	default:
-		return seckill.NewUnavailable("the limiters can't be reached", err)
+		return apierror.NewUnavailable("the limiters can't be reached", err)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"flashsale.dev/seckill/internal/apierror"
 	"flashsale.dev/seckill/internal/httpapi/params"
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/order/payment"
@@ -38,7 +39,7 @@ func (a *api) findManagedOrder(ctx context.Context, r *request) (response, error
 		orders[0], err = a.Orders.FindManaged(ctx, r.actor, sn)
 	}
 	found := list[orderResponse]{Items: []orderResponse{}}
-	switch seckill.ReasonOf(err) {
+	switch apierror.ReasonOf(err) {
 	case "":
 		for _, o := range orders {
 			var reversals []payment.Reversal
@@ -49,7 +50,7 @@ func (a *api) findManagedOrder(ctx context.Context, r *request) (response, error
 			shown.Reversals = newReversalResponses(reversals)
 			found.Items = append(found.Items, shown)
 		}
-	case seckill.NotFound, seckill.Forbidden:
+	case apierror.NotFound, apierror.Forbidden:
 		err = nil
 	}
 	return ok(found), err

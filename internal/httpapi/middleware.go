@@ -12,7 +12,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
-	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/apierror"
 )
 
 const maxRequestID = 128
@@ -117,5 +117,5 @@ func (a *api) recoverPanic(c *gin.Context) {
 	if c.Writer.Written() {
 		panic(http.ErrAbortHandler)
 	}
-	a.writeError(c, seckill.NewError(reasonInternal, "internal error"))
+	a.writeError(c, apierror.New(reasonInternal, "internal error"))
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.yaml.in/yaml/v3"
 
+	"flashsale.dev/seckill/internal/apierror"
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/ratelimit/rules"
 	"flashsale.dev/seckill/internal/seckill"
@@ -123,14 +124,14 @@ func resolve(t *testing.T, doc, n node) node {
 
 func TestOpenAPI_HasEveryReasonAndStatus(t *testing.T) {
 	doc := openAPI(t)
-	reasons := []seckill.Reason{
+	reasons := []apierror.Reason{
 		reasonOK, reasonCreated, reasonQueued, reasonMethodNotAllowed, reasonInternal,
-		seckill.BadRequest, seckill.Unauthenticated, seckill.Forbidden, seckill.BadPath,
-		seckill.CodeRequired, seckill.CodeInvalid, seckill.CodeUsed,
-		seckill.NotFound, seckill.NotStarted, seckill.Ended, seckill.SoldOut, seckill.LimitReached,
-		seckill.Conflict, seckill.RateLimited, seckill.Waiting, seckill.Unavailable,
+		apierror.BadRequest, apierror.Unauthenticated, apierror.Forbidden, apierror.BadPath,
+		apierror.CodeRequired, apierror.CodeInvalid, apierror.CodeUsed, apierror.NotFound,
+		apierror.NotStarted, apierror.Ended, apierror.SoldOut, apierror.LimitReached,
+		apierror.Conflict, apierror.RateLimited, apierror.Waiting, apierror.Unavailable,
 	}
-	require.ElementsMatch(t, reasons, words[seckill.Reason](t, doc, "Reason"))
+	require.ElementsMatch(t, reasons, words[apierror.Reason](t, doc, "Reason"))
 	require.ElementsMatch(t, words[order.Status](t, doc, "OrderStatus"), []order.Status{
 		order.Queued, order.Created, order.Paid, order.Cancelled, order.Expired, order.Failed,
 	})
@@ -199,22 +200,22 @@ func TestOpenAPI_HasProblemsOfErrorsOnly(t *testing.T) {
 // examples against their schemas, and all references.
 func TestOpenAPI_HasAnExampleOfEveryReason(t *testing.T) {
 	doc := openAPI(t)
-	shown := map[seckill.Reason]bool{}
+	shown := map[apierror.Reason]bool{}
 	walk(doc, func(n node) {
 		if _, ok := n["requestId"].(string); !ok {
 			return
 		}
 		require.ElementsMatch(t, []string{"code", "reason", "message", "data", "requestId"},
 			slices.Collect(maps.Keys(n)))
-		reason := seckill.Reason(n["reason"].(string))
+		reason := apierror.Reason(n["reason"].(string))
 		shown[reason] = true
 		// A rule may set its own code, and a reused Idempotency-Key is a Conflict with another.
-		if reason != seckill.RateLimited && fmt.Sprint(n["code"]) != "422" {
+		if reason != apierror.RateLimited && fmt.Sprint(n["code"]) != "422" {
 			require.EqualValues(t, statusOf(reason), n["code"])
 		}
 		require.IsType(t, node{}, n["data"])
 	})
-	require.ElementsMatch(t, words[seckill.Reason](t, doc, "Reason"),
+	require.ElementsMatch(t, words[apierror.Reason](t, doc, "Reason"),
 		slices.Collect(maps.Keys(shown)))
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"flashsale.dev/seckill/internal/apierror"
 	"flashsale.dev/seckill/internal/httpapi/params"
 	"flashsale.dev/seckill/internal/httpapi/web"
 	"flashsale.dev/seckill/internal/order/shipping"
@@ -167,14 +168,14 @@ func (a *api) drawPage(ctx context.Context, r *request) (response, error) {
 func (a *api) saleOf(ctx context.Context, r *request) (seckill.View, error) {
 	id, ok := params.Decimal(r.gin.Param("goodsId"))
 	if !ok || id <= 0 {
-		return seckill.View{}, seckill.NewError(seckill.NotFound, "there is no such sale")
+		return seckill.View{}, apierror.New(apierror.NotFound, "there is no such sale")
 	}
 	return a.Catalog.SaleWithDetails(ctx, id)
 }
 
 // noSale is the page in place of a sale that cannot be read.
 func (a *api) noSale(r *request, err error) (response, error) {
-	if seckill.ReasonOf(err) == seckill.NotFound {
+	if apierror.ReasonOf(err) == apierror.NotFound {
 		return a.stopPage(r, http.StatusNotFound, "sale")
 	}
 	return a.stopPage(r, http.StatusServiceUnavailable, "down")
@@ -335,7 +336,7 @@ func (a *api) redirect(path string, cookies ...*http.Cookie) response {
 func (a *api) asset(_ context.Context, r *request) (response, error) {
 	found, ok := a.Site.Asset(r.gin.Param("version"), r.gin.Param("name"))
 	if !ok {
-		return response{}, seckill.NewError(seckill.NotFound, "there is no such call")
+		return response{}, apierror.New(apierror.NotFound, "there is no such call")
 	}
 	return response{stream: func(c *gin.Context) {
 		h := c.Writer.Header()

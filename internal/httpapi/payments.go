@@ -6,12 +6,12 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"flashsale.dev/seckill/internal/apierror"
 	"flashsale.dev/seckill/internal/httpapi/params"
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/order/payment"
 	"flashsale.dev/seckill/internal/order/query"
 	"flashsale.dev/seckill/internal/paymentprovider"
-	"flashsale.dev/seckill/internal/seckill"
 )
 
 // paymentResponse is the state of a payment and of its order. Money for an order that cannot be
@@ -56,14 +56,14 @@ func (a *api) receivePayment(ctx context.Context, r *request) (response, error) 
 // refuses query fields, because the signature does not cover them.
 func (a *api) readSigned(c *gin.Context, rt route) (*request, error) {
 	if a.Callbacks == nil {
-		return nil, seckill.NewError(seckill.Forbidden,
+		return nil, apierror.New(apierror.Forbidden,
 			"callbacks of payments are refused: SECKILL_PAYMENT_SECRET is not set")
 	}
 	r := &request{Fields: params.New(rt.fields, rt.lists), gin: c, header: c.Request.Header}
 	timestamps := r.header[paymentprovider.TimestampHeader]
 	signatures := r.header[paymentprovider.SignatureHeader]
 	if len(timestamps) != 1 || len(signatures) != 1 {
-		return nil, signatureError(c, seckill.NewError(seckill.Unauthenticated,
+		return nil, signatureError(c, apierror.New(apierror.Unauthenticated,
 			"one %s and one %s header are needed",
 			paymentprovider.TimestampHeader, paymentprovider.SignatureHeader))
 	}
@@ -75,7 +75,7 @@ func (a *api) readSigned(c *gin.Context, rt route) (*request, error) {
 		return nil, signatureError(c, err)
 	}
 	if c.Request.URL.RawQuery != "" {
-		return nil, seckill.NewFieldError("query", "is not signed; put the fields into the body")
+		return nil, apierror.NewBadField("query", "is not signed; put the fields into the body")
 	}
 	return r, r.ReadEncoded(r.header, body)
 }
@@ -108,13 +108,13 @@ type webhookResponse struct {
 func (a *api) receiveWebhook(ctx context.Context, r *request) (response, error) {
 	e, err := a.Webhooks.Event(ctx, r.header, r.body)
 	if err != nil {
-		if seckill.ReasonOf(err) == seckill.Unauthenticated {
+		if apierror.ReasonOf(err) == apierror.Unauthenticated {
 			err = signatureError(r.gin, err)
 		}
 		return response{}, err
 	}
 	if r.gin.Request.URL.RawQuery != "" {
-		return response{}, seckill.NewFieldError("query", "is not signed; it must be empty")
+		return response{}, apierror.NewBadField("query", "is not signed; it must be empty")
 	}
 	if err := r.permit(ctx, nil); err != nil {
 		return response{}, err
@@ -137,7 +137,7 @@ const maxWebhook = 256 << 10
 // readWebhook reads the body of a webhook. Its encoding is the provider's, so it has no fields.
 func (a *api) readWebhook(c *gin.Context) (*request, error) {
 	if a.Webhooks == nil {
-		return nil, seckill.NewError(seckill.Forbidden,
+		return nil, apierror.New(apierror.Forbidden,
 			"webhooks are refused: SECKILL_PAYMENT_PROVIDER names no provider that sends them")
 	}
 	body, err := params.ReadBody(c.Writer, c.Request, maxWebhook)

@@ -7,7 +7,7 @@ import (
 	"net/http"
 	"strconv"
 
-	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/apierror"
 )
 
 // ProtocolError returns the answer that replaces p, if p is the answer of net/http to a request
@@ -19,9 +19,9 @@ func ProtocolError(p []byte) []byte {
 	if message == "" {
 		return nil
 	}
-	id, status := rand.Text(), statusOf(seckill.BadRequest)
+	id, status := rand.Text(), statusOf(apierror.BadRequest)
 	body, err := appendEnvelope(nil, envelope{
-		Code: status, Reason: seckill.BadRequest, Message: message, RequestID: id,
+		Code: status, Reason: apierror.BadRequest, Message: message, RequestID: id,
 	})
 	if err != nil {
 		return nil

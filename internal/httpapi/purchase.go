@@ -5,6 +5,7 @@ import (
 	"context"
 	"time"
 
+	"flashsale.dev/seckill/internal/apierror"
 	"flashsale.dev/seckill/internal/order/purchase"
 	"flashsale.dev/seckill/internal/ordersn"
 	"flashsale.dev/seckill/internal/seckill"
@@ -88,7 +89,7 @@ func (a *api) decrStock(ctx context.Context, r *request) (response, error) {
 		return response{}, a.Purchases.Precheck(ctx, p)
 	}
 	sn, err := a.Purchases.Place(ctx, p)
-	if seckill.ReasonOf(err) == seckill.Waiting {
+	if apierror.ReasonOf(err) == apierror.Waiting {
 		// The reserve script knows no position.
 		if e := a.Rooms.Require(ctx, p.GoodsID, r.actor.ID); e != nil {
 			err = e

@@ -11,6 +11,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"flashsale.dev/seckill/internal/apierror"
 	"flashsale.dev/seckill/internal/httpapi/params"
 	"flashsale.dev/seckill/internal/ratelimit"
 	"flashsale.dev/seckill/internal/ratelimit/gate"
@@ -110,7 +111,7 @@ func (l *RuleLimiter) acquire(
 	refused, err := gate.WaitAll(ctx, results)
 	switch {
 	case errors.Is(err, gate.ErrDraining):
-		return seckill.NewUnavailable("this node is stopping", nil)
+		return apierror.NewUnavailable("this node is stopping", nil)
 	case ctx.Err() != nil && err != nil:
 		return fmt.Errorf("limit: %w", err)
 	case err != nil:
@@ -132,9 +133,9 @@ func LimitOfRate(r seckill.Rate) ratelimit.Limit {
 func limitErrorOf(header http.Header, r *gate.Result) error {
 	if r.Unavailable {
 		err := fmt.Errorf("rule %s is closed: %w", r.Rule.Name, r.Cause)
-		return seckill.NewUnavailable("the rate limiter can't be asked", err)
+		return apierror.NewUnavailable("the rate limiter can't be asked", err)
 	}
-	apiErr := seckill.NewError(seckill.RateLimited, "too many requests")
+	apiErr := apierror.New(apierror.RateLimited, "too many requests")
 	apiErr.RetryAfter = r.RetryAfter
 	setRateLimitHeaders(header, []gate.Result{*r})
 	e := &limitError{Err: apiErr}

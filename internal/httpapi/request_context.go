@@ -6,8 +6,8 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"flashsale.dev/seckill/internal/apierror"
 	"flashsale.dev/seckill/internal/logging"
-	"flashsale.dev/seckill/internal/seckill"
 )
 
 // requestContext holds the values that the middleware and the handler of one request share. It is
@@ -16,9 +16,9 @@ type requestContext struct {
 	context.Context //nolint:containedctx // which it extends
 	gin             *gin.Context
 	requestID       string
-	reason          seckill.Reason // of the response; "" before there is one
-	goodsID         int64          // named by a step of a purchase; 0 for every other call
-	tokenExpiry     time.Time      // of the caller's token; zero without one
+	reason          apierror.Reason // of the response; "" before there is one
+	goodsID         int64           // named by a step of a purchase; 0 for every other call
+	tokenExpiry     time.Time       // of the caller's token; zero without one
 }
 
 type requestContextKey struct{}

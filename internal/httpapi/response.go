@@ -7,22 +7,22 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"flashsale.dev/seckill/internal/apierror"
 	"flashsale.dev/seckill/internal/event"
-	"flashsale.dev/seckill/internal/seckill"
 )
 
 // Reasons that package seckill does not have: success, and two errors that exist only in HTTP.
 const (
-	reasonOK               seckill.Reason = "OK"
-	reasonQueued           seckill.Reason = "QUEUED"
-	reasonCreated          seckill.Reason = "CREATED"
-	reasonMethodNotAllowed seckill.Reason = "METHOD_NOT_ALLOWED"
-	reasonInternal         seckill.Reason = "INTERNAL"
+	reasonOK               apierror.Reason = "OK"
+	reasonQueued           apierror.Reason = "QUEUED"
+	reasonCreated          apierror.Reason = "CREATED"
+	reasonMethodNotAllowed apierror.Reason = "METHOD_NOT_ALLOWED"
+	reasonInternal         apierror.Reason = "INTERNAL"
 )
 
 // response is a handler's successful result.
 type response struct {
-	reason seckill.Reason
+	reason apierror.Reason
 	data   any
 	public bool   // holds nothing personal, so caches may store it and revalidate
 	etag   string // "" for none
@@ -36,16 +36,16 @@ func ok(data any) response { return response{reason: reasonOK, data: data} }
 
 // envelope is the shape of every JSON response.
 type envelope struct {
-	Code      int            `json:"code"`
-	Reason    seckill.Reason `json:"reason"`
-	Message   string         `json:"message"`
-	Data      any            `json:"data"`
-	RequestID string         `json:"requestId"`
+	Code      int             `json:"code"`
+	Reason    apierror.Reason `json:"reason"`
+	Message   string          `json:"message"`
+	Data      any             `json:"data"`
+	RequestID string          `json:"requestId"`
 }
 
 // statusOf is the only mapping of reasons to HTTP statuses. An unknown reason is 500, so that tests
 // and alerts reveal a missing mapping.
-func statusOf(r seckill.Reason) int {
+func statusOf(r apierror.Reason) int {
 	switch r {
 	case reasonOK:
 		return http.StatusOK
@@ -53,22 +53,23 @@ func statusOf(r seckill.Reason) int {
 		return http.StatusCreated
 	case reasonQueued:
 		return http.StatusAccepted
-	case seckill.BadRequest:
+	case apierror.BadRequest:
 		return http.StatusBadRequest
-	case seckill.Unauthenticated:
+	case apierror.Unauthenticated:
 		return http.StatusUnauthorized
-	case seckill.Forbidden, seckill.BadPath, seckill.CodeRequired, seckill.CodeInvalid,
-		seckill.CodeUsed:
+	case apierror.Forbidden, apierror.BadPath, apierror.CodeRequired, apierror.CodeInvalid,
+		apierror.CodeUsed:
 		return http.StatusForbidden
-	case seckill.NotFound:
+	case apierror.NotFound:
 		return http.StatusNotFound
 	case reasonMethodNotAllowed:
 		return http.StatusMethodNotAllowed
-	case seckill.NotStarted, seckill.Ended, seckill.SoldOut, seckill.LimitReached, seckill.Conflict:
+	case apierror.NotStarted, apierror.Ended, apierror.SoldOut, apierror.LimitReached,
+		apierror.Conflict:
 		return http.StatusConflict
-	case seckill.RateLimited, seckill.Waiting:
+	case apierror.RateLimited, apierror.Waiting:
 		return http.StatusTooManyRequests
-	case seckill.Unavailable:
+	case apierror.Unavailable:
 		return http.StatusServiceUnavailable
 	default:
 		return http.StatusInternalServerError
@@ -76,7 +77,7 @@ func statusOf(r seckill.Reason) int {
 }
 
 // messageOf returns the message of a success.
-func messageOf(r seckill.Reason) string {
+func messageOf(r apierror.Reason) string {
 	switch r {
 	case reasonQueued:
 		return "queued"

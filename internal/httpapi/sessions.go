@@ -10,6 +10,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"flashsale.dev/seckill/internal/apierror"
 	"flashsale.dev/seckill/internal/seckill"
 )
 
@@ -71,10 +72,10 @@ func (a *api) sessionToken(r *request) (string, error) {
 	token, guest := r.Has("token"), r.Has("guest")
 	switch {
 	case strings.Contains(r.gin.Request.URL.RawQuery, "token="):
-		return "", seckill.NewFieldError("token",
+		return "", apierror.NewBadField("token",
 			"must stand in the body: addresses are kept in logs")
 	case token && guest:
-		return "", seckill.NewFieldError("guest", "and token exclude each other")
+		return "", apierror.NewBadField("guest", "and token exclude each other")
 	case guest:
 		return a.guestToken(r)
 	case token:
@@ -95,7 +96,7 @@ func (a *api) guestToken(r *request) (string, error) {
 	guests := a.guestsFor(r.gin.Request)
 	i := slices.IndexFunc(guests, func(g seckill.Actor) bool { return g.ID == id })
 	if i < 0 {
-		return "", seckill.NewError(seckill.NotFound, "there is no such guest")
+		return "", apierror.New(apierror.NotFound, "there is no such guest")
 	}
 	return a.Tokens.Sign(guests[i], guestLife)
 }
@@ -107,7 +108,7 @@ func (a *api) checkOrigin(r *http.Request) error {
 	checked := r.WithContext(r.Context())
 	checked.Method = http.MethodPost
 	if a.origins.Check(checked) != nil {
-		return seckill.NewError(seckill.Forbidden, "another site asked for this in your name")
+		return apierror.New(apierror.Forbidden, "another site asked for this in your name")
 	}
 	return nil
 }
@@ -116,7 +117,7 @@ func (a *api) checkOrigin(r *http.Request) error {
 func (a *api) cookieActor(r *http.Request) (seckill.Actor, error) {
 	value, found := a.sessionValue(r)
 	if !found {
-		return seckill.Actor{}, seckill.NewError(seckill.Unauthenticated,
+		return seckill.Actor{}, apierror.New(apierror.Unauthenticated,
 			"a bearer token is needed")
 	}
 	if err := a.checkOrigin(r); err != nil {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"flashsale.dev/seckill/internal/apierror"
 	"flashsale.dev/seckill/internal/seckill"
 )
 
@@ -70,10 +71,10 @@ func (a *api) keyIsValid(ctx context.Context, by seckill.Actor) bool {
 // cache keeps failures too, so that consoles add no load to a store that is down.
 func (a *api) snapshotEvent(ctx context.Context, r *request) string {
 	statistics, err := a.saleStatistics(ctx, r)
-	if reason := seckill.ReasonOf(err); reason != "" {
+	if reason := apierror.ReasonOf(err); reason != "" {
 		return troubleEvent(reason)
 	} else if err != nil {
-		return troubleEvent(seckill.Unavailable)
+		return troubleEvent(apierror.Unavailable)
 	}
 	p99 := float64(a.purchaseLatency.p99(time.Now()).Microseconds()) / 1000
 	snapshot := snapshotResponse{Figures: statistics.data, PurchaseP99Millis: p99}
@@ -82,13 +83,13 @@ func (a *api) snapshotEvent(ctx context.Context, r *request) string {
 	}
 	data, err := json.Marshal(snapshot)
 	if err != nil {
-		return troubleEvent(seckill.Unavailable)
+		return troubleEvent(apierror.Unavailable)
 	}
 	return "event: picture\ndata: " + string(data) + "\n\n" // the contract's name of the event
 }
 
 // troubleEvent reports to the console that its figures are old. The stream stays open, so that the
 // next snapshot replaces it without a reload.
-func troubleEvent(reason seckill.Reason) string {
+func troubleEvent(reason apierror.Reason) string {
 	return "event: trouble\ndata: {\"reason\":\"" + string(reason) + "\"}\n\n"
 }

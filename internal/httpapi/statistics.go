@@ -3,6 +3,7 @@ package httpapi
 import (
 	"context"
 
+	"flashsale.dev/seckill/internal/apierror"
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/order/stats"
 	"flashsale.dev/seckill/internal/seckill"
@@ -23,7 +24,7 @@ type statisticsResponse struct {
 	BacklogAgeMillis int64                          `json:"backlogAgeMillis"`
 	Unconfirmed      int64                          `json:"unconfirmed"`
 	OrdersPerSecond  float64                        `json:"ordersPerSecond"`
-	Refusals         map[seckill.Reason]int64       `json:"refusals"`
+	Refusals         map[apierror.Reason]int64      `json:"refusals"`
 	RefusalsSince    timestamp                      `json:"refusalsSince,omitzero"`
 	ServerTime       timestamp                      `json:"serverTime"`
 }
@@ -51,7 +52,7 @@ func (a *api) saleStatistics(ctx context.Context, r *request) (response, error) 
 		Orders:           make(map[order.Status]countResponse),
 		BacklogAgeMillis: f.BacklogAge.Milliseconds(), Unconfirmed: v.Outbox,
 		OrdersPerSecond: f.Rates.OrdersPerSecond,
-		Refusals:        make(map[seckill.Reason]int64), RefusalsSince: timestamp(f.Rates.Since),
+		Refusals:        make(map[apierror.Reason]int64), RefusalsSince: timestamp(f.Rates.Since),
 		ServerTime: timestamp(v.Now),
 	}
 	for _, reason := range stats.CountedReasons() {

@@ -12,9 +12,9 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/stretchr/testify/require"
 
+	"flashsale.dev/seckill/internal/apierror"
 	"flashsale.dev/seckill/internal/event"
 	"flashsale.dev/seckill/internal/httpapi/params"
-	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/testing/must"
 )
 
@@ -32,7 +32,7 @@ func TestAppendEnvelope_EqualsTheEncoder(t *testing.T) {
 		"a time":       errorData{"startAt", time.UnixMilli(1).UTC()},
 	} {
 		e := envelope{
-			Code: 409, Reason: seckill.SoldOut, Message: "it's \"sold\" out\t\xff", Data: data,
+			Code: 409, Reason: apierror.SoldOut, Message: "it's \"sold\" out\t\xff", Data: data,
 			RequestID: "id-1",
 		}
 		own := string(must.Get(appendEnvelope(nil, e))(t, name))
@@ -82,7 +82,7 @@ func TestEventTypes_KeepsNoUnknownWord(t *testing.T) {
 	p := params.New([]string{"eventTypes"}, []string{"eventTypes"})
 	require.NoError(t, p.Read(httptest.NewRecorder(), r))
 	types := eventTypes(p)
-	require.Equal(t, seckill.BadRequest, seckill.ReasonOf(p.Err()))
+	require.Equal(t, apierror.BadRequest, apierror.ReasonOf(p.Err()))
 	require.Equal(t, []event.Type{event.SaleClosed}, *types)
 }
 
@@ -138,16 +138,16 @@ func TestStreams_AreBounded(t *testing.T) {
 	for range maxStreamsOfUser {
 		require.NoError(t, s.acquire("1"))
 	}
-	require.Equal(t, seckill.RateLimited, seckill.ReasonOf(s.acquire("1")))
+	require.Equal(t, apierror.RateLimited, apierror.ReasonOf(s.acquire("1")))
 	require.NoError(t, s.acquire("2"), "another user has a limit of its own")
 	s.release("1")
 	require.NoError(t, s.acquire("1"))
 	for user := 3; s.all < 30; user++ {
 		require.NoError(t, s.acquire(fmt.Sprint(user)))
 	}
-	require.Equal(t, seckill.Unavailable, seckill.ReasonOf(s.acquire("1")),
+	require.Equal(t, apierror.Unavailable, apierror.ReasonOf(s.acquire("1")),
 		"a full node refuses every user")
-	require.Equal(t, seckill.Unavailable, seckill.ReasonOf(s.acquire("1e6")))
+	require.Equal(t, apierror.Unavailable, apierror.ReasonOf(s.acquire("1e6")))
 	s.release("3")
 	require.NoError(t, s.acquire("1e6"))
 	for user := range s.byUser {

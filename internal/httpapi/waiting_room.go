@@ -7,7 +7,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
-	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/apierror"
 	"flashsale.dev/seckill/internal/waitingroom"
 	"flashsale.dev/seckill/internal/waitingroom/admission"
 )
@@ -220,7 +220,7 @@ func (s eventStream) sendPlaces(
 		switch {
 		case err == nil:
 			place = newPlaceResponse(p)
-		case seckill.ReasonOf(err) == seckill.NotFound:
+		case apierror.ReasonOf(err) == apierror.NotFound:
 			return // the buyer has left, or has bought
 		}
 	}

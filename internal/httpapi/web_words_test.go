@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"flashsale.dev/seckill/internal/apierror"
 	"flashsale.dev/seckill/internal/event"
 	"flashsale.dev/seckill/internal/httpapi/web"
 	"flashsale.dev/seckill/internal/order"
@@ -30,7 +31,7 @@ func site(t *testing.T) *web.Site {
 func TestPageWords_CoverTheAPI(t *testing.T) {
 	doc := openAPI(t)
 	var names []string
-	for _, r := range words[seckill.Reason](t, doc, "Reason") {
+	for _, r := range words[apierror.Reason](t, doc, "Reason") {
 		if statusOf(r) >= 400 {
 			names = append(names, "reason."+string(r))
 		}

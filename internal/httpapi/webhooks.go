@@ -4,9 +4,9 @@ import (
 	"context"
 	"slices"
 
+	"flashsale.dev/seckill/internal/apierror"
 	"flashsale.dev/seckill/internal/event"
 	"flashsale.dev/seckill/internal/httpapi/params"
-	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/webhook"
 )
 
@@ -192,7 +192,7 @@ func (a *api) retryDelivery(ctx context.Context, r *request) (response, error) {
 	}
 	delivery := r.Raw("deliveryId")
 	if !isUUID(delivery) {
-		return response{}, seckill.NewError(seckill.NotFound, "there is no such delivery")
+		return response{}, apierror.New(apierror.NotFound, "there is no such delivery")
 	}
 	d, err := a.Endpoints.Retry(ctx, r.actor, id, delivery)
 	return ok(newDeliveryResponse(d)), err
@@ -203,7 +203,7 @@ func (a *api) retryDelivery(ctx context.Context, r *request) (response, error) {
 func (a *api) webhookID(ctx context.Context, r *request) (string, error) {
 	id := r.Raw("id")
 	if !isUUID(id) {
-		return "", seckill.NewError(seckill.NotFound, "there is no such webhook")
+		return "", apierror.New(apierror.NotFound, "there is no such webhook")
 	}
 	return id, r.permit(ctx, func() error { return errorOnly(a.Endpoints.Get(ctx, r.actor, id)) })
 }

@@ -9,10 +9,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"flashsale.dev/seckill/internal/apierror"
 	"flashsale.dev/seckill/internal/app"
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/order/deadletter"
 	"flashsale.dev/seckill/internal/order/livesales"
+	"flashsale.dev/seckill/internal/order/message"
 	"flashsale.dev/seckill/internal/order/outbox"
 	"flashsale.dev/seckill/internal/order/rebuild"
 	"flashsale.dev/seckill/internal/order/reconcile"
@@ -216,7 +218,7 @@ func TestReconcile_AsleepReturnsNoUnitsOfARequeuedOrder(t *testing.T) {
 		must.Get(h.DeadLetters.Requeue(t.Context(), operator, h.deadLetters()[0].ID))(t)
 	}}
 	_, err := r.Reconcile(t.Context(), goods)
-	require.Equal(t, seckill.Conflict, seckill.ReasonOf(err))
+	require.Equal(t, apierror.Conflict, apierror.ReasonOf(err))
 	moves := must.Get(h.store.MovesOfOrder(t.Context(), goods, l.OrderSn))(t)
 	h.releaser().Release(t.Context(), moves)
 	v := must.Get(h.redis.View(t.Context(), goods))(t)
@@ -244,7 +246,7 @@ func (s asleepRequeue) DeadLetter(ctx context.Context, id string) (order.DeadLet
 func TestRequeue_AsleepRestoresNoOrderThatWasDecided(t *testing.T) {
 	for name, c := range map[string]struct {
 		meanwhile func(*fixture, order.DeadLetter)
-		refusal   seckill.Reason
+		refusal   apierror.Reason
 		status    order.Status
 	}{
 		"requeued and cancelled": {func(h *fixture, d order.DeadLetter) {
@@ -252,10 +254,10 @@ func TestRequeue_AsleepRestoresNoOrderThatWasDecided(t *testing.T) {
 			h.settles(d.GoodsID, 4, 1)
 			must.Get(h.Payments.Cancel(t.Context(), buyer(7), d.OrderSn))(t)
 			h.settles(d.GoodsID, 5, 0)
-		}, seckill.Conflict, order.Cancelled},
+		}, apierror.Conflict, order.Cancelled},
 		"discarded": {func(h *fixture, d order.DeadLetter) {
 			require.NoError(t, h.DeadLetters.Discard(t.Context(), operator, d.ID))
-		}, seckill.NotFound, order.Failed},
+		}, apierror.NotFound, order.Failed},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := newFixture(t)
@@ -271,7 +273,7 @@ func TestRequeue_AsleepRestoresNoOrderThatWasDecided(t *testing.T) {
 			_, err := asleep.Requeue(t.Context(), operator, d.ID)
 			v := must.Get(h.redis.View(t.Context(), goods))(t)
 			require.Equal(t, []int64{5, 0, 0}, []int64{v.Available, v.Pending, v.Sold})
-			require.Equal(t, c.refusal, seckill.ReasonOf(err), "%v", err)
+			require.Equal(t, c.refusal, apierror.ReasonOf(err), "%v", err)
 			require.Equal(t, c.status, h.find(7, l.OrderSn).Status)
 			h.settles(goods, 5, 0)
 			h.becomes(7, h.buy(goods, 7, 1), order.Created)
@@ -290,11 +292,11 @@ func TestRequeue_UnwrittenOrderKeepsItsUnits(t *testing.T) {
 	h.queue.down.Store(false)
 	dead := order.DeadLetter{
 		ID: order.DeadLetterID(sn), GoodsID: goods, OrderSn: sn, Reason: order.FailedUnwritten,
-		FirstSeenAt: time.Now(), Body: order.EncodeOrder(goods, h.pending(goods, sn)[0]),
+		FirstSeenAt: time.Now(), Body: message.EncodeOrder(goods, h.pending(goods, sn)[0]),
 	}
 	require.NoError(t, h.store.AddDeadLetter(t.Context(), dead))
 	_, err := h.DeadLetters.Requeue(t.Context(), operator, dead.ID)
-	require.Equal(t, seckill.Conflict, seckill.ReasonOf(err), "%v", err)
+	require.Equal(t, apierror.Conflict, apierror.ReasonOf(err), "%v", err)
 	v := must.Get(h.redis.View(t.Context(), goods))(t)
 	require.EqualValues(t, []int64{2, 3}, []int64{v.Available, v.Pending})
 	h.runWorkers(settings())
@@ -313,7 +315,7 @@ func TestRequeue_LeavesRoomForANewerOrder(t *testing.T) {
 	newer := h.buy(goods, 7, 1)
 	h.queue.down.Store(false)
 	_, err := h.DeadLetters.Requeue(t.Context(), operator, h.deadLetters()[0].ID)
-	require.Equal(t, seckill.Conflict, seckill.ReasonOf(err), "%v", err)
+	require.Equal(t, apierror.Conflict, apierror.ReasonOf(err), "%v", err)
 	h.runWorkers(settings())
 	h.becomes(7, newer, order.Created)
 	h.becomes(7, l.OrderSn, order.Failed)
@@ -328,7 +330,7 @@ func TestRequeue_SucceedsAfterARebuild(t *testing.T) {
 	l := h.released(goods, 7)
 	h.mini.FlushAll()
 	_, err := h.DeadLetters.Requeue(t.Context(), operator, h.deadLetters()[0].ID)
-	require.Equal(t, seckill.Unavailable, seckill.ReasonOf(err), "%v", err)
+	require.Equal(t, apierror.Unavailable, apierror.ReasonOf(err), "%v", err)
 	h.runWorkers(settings())
 	h.settles(goods, 5, 0)
 	must.Get(h.DeadLetters.Requeue(t.Context(), operator, h.deadLetters()[0].ID))(t)
@@ -352,7 +354,7 @@ func TestRequeue_BringsARetiredSaleBack(t *testing.T) {
 	require.NoError(t, list.Refresh(t.Context()))
 	require.Empty(t, list.Sales())
 	_, err := h.DeadLetters.Requeue(t.Context(), operator, h.deadLetters()[0].ID)
-	require.Equal(t, seckill.Unavailable, seckill.ReasonOf(err), "%v", err)
+	require.Equal(t, apierror.Unavailable, apierror.ReasonOf(err), "%v", err)
 	require.NoError(t, list.Refresh(t.Context()))
 	require.Len(t, list.Sales(), 1)
 	h.runWorkers(settings())
@@ -394,7 +396,7 @@ func TestRetirer_AsleepRetiresNoSaleThatSells(t *testing.T) {
 	asleep := &asleepRetirer{h.redis, func() {
 		require.NoError(t, change(salechange.Change{EndAt: new(now.Add(time.Hour))}))
 		h.mini.SetError("LOADING Redis is loading the dataset in memory")
-		require.Equal(t, seckill.Unavailable, seckill.ReasonOf(change(over)))
+		require.Equal(t, apierror.Unavailable, apierror.ReasonOf(change(over)))
 		h.mini.SetError("")
 	}}
 	retirer := rebuild.Retirer{Store: h.store, Redis: asleep, Log: h.parts.Log}

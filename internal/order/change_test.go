@@ -11,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
+	"flashsale.dev/seckill/internal/apierror"
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/order/inventory"
 	"flashsale.dev/seckill/internal/order/rebuild"
@@ -93,7 +94,7 @@ func requireAnsweredOnceBuyersHave(t *testing.T, c salechange.Change) {
 		h.t.Helper()
 		for range 2 {
 			_, err := h.Sales.Change(h.t.Context(), operator, goods, c, key)
-			require.Equal(h.t, seckill.Unavailable, seckill.ReasonOf(err))
+			require.Equal(h.t, apierror.Unavailable, apierror.ReasonOf(err))
 		}
 	}
 	t.Run("Redis is away", func(t *testing.T) {
@@ -216,7 +217,7 @@ func TestChange_OfTheStockKeepsNoSaleShut(t *testing.T) {
 			return err
 		}
 		require.NoError(t, change(5))
-		require.Equal(t, seckill.Unavailable, seckill.ReasonOf(change(-1)), "finished later")
+		require.Equal(t, apierror.Unavailable, apierror.ReasonOf(change(-1)), "finished later")
 	}}}.Open(t.Context(), goods, token)
 	require.NoError(t, err)
 	h.runWorkers(settings())

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"time"
 
+	"flashsale.dev/seckill/internal/order/message"
 	"flashsale.dev/seckill/internal/ordersn"
 	"flashsale.dev/seckill/internal/seckill/reservation"
 )
@@ -25,7 +26,7 @@ type DeadLetter struct {
 // Line returns the order's line of the message; false if the message is unreadable or has none. It
 // checks neither the number's signature nor the line.
 func (d DeadLetter) Line() (reservation.OrderLine, bool) {
-	m, err := Decode(d.Body)
+	m, err := message.Decode(d.Body)
 	if err != nil || m.GoodsID != d.GoodsID {
 		return reservation.OrderLine{}, false
 	}

@@ -20,6 +20,7 @@ import (
 	"flashsale.dev/seckill/internal/memqueue"
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/order/inventory"
+	"flashsale.dev/seckill/internal/order/message"
 	"flashsale.dev/seckill/internal/order/orderwriter"
 	"flashsale.dev/seckill/internal/order/purchase"
 	"flashsale.dev/seckill/internal/ordersn"
@@ -262,9 +263,9 @@ func (h *fixture) lines(goods int64, lines ...reservation.OrderLine) []byte {
 	h.t.Helper()
 	entries := make([][]byte, len(lines))
 	for i, l := range lines {
-		entries[i] = order.EncodeLine(l)
+		entries[i] = message.EncodeLine(l)
 	}
-	return order.EncodeOrders(goods, order.JoinEntries(entries))
+	return message.EncodeOrders(goods, message.JoinEntries(entries))
 }
 
 // numbered returns an order line with the number of an expired path. Redis has no reservation for

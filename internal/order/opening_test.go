@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"flashsale.dev/seckill/internal/apierror"
 	"flashsale.dev/seckill/internal/app"
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/order/purchase"
@@ -44,7 +45,7 @@ func TestRenewer_KeepsGatesOpen(t *testing.T) {
 		GoodsID: sale.GoodsID, Buyer: buyer(7), Quantity: 1,
 		Path: h.keys.Issue(sale.GoodsID, "7", time.Now()).Path(),
 	})
-	require.Equal(t, seckill.Unavailable, seckill.ReasonOf(err))
+	require.Equal(t, apierror.Unavailable, apierror.ReasonOf(err))
 	stop := h.runWorkers(settings())
 	gateBecomes(seckill.GateOpen)
 	stop()
@@ -113,7 +114,7 @@ func TestClose_AnsweredByTheMasterThatIsOpen(t *testing.T) {
 	_, h.parts.Redis = newMini(t)
 	h.failsOver("two", time.Minute)
 	_, err := h.Sales.Close(t.Context(), operator, goods)
-	require.Equal(t, seckill.Unavailable, seckill.ReasonOf(err))
+	require.Equal(t, apierror.Unavailable, apierror.ReasonOf(err))
 	closed := must.Get(replaced.Close(t.Context(), operator, goods))(t)
 	require.Equal(t, seckill.Closed, closed.Status)
 }

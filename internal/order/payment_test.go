@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"flashsale.dev/seckill/internal/apierror"
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/order/payment"
 	"flashsale.dev/seckill/internal/paymentprovider"
@@ -27,7 +28,7 @@ func TestReceive_QueuedOrderIsConflictUntilWritten(t *testing.T) {
 	h := newFixture(t)
 	sale := h.exposeSale(5, 2)
 	_, err := h.Purchases.Place(t.Context(), h.request(sale.GoodsID, 7, 2))
-	require.Equal(t, seckill.Unavailable, seckill.ReasonOf(err), "no consumer is running")
+	require.Equal(t, apierror.Unavailable, apierror.ReasonOf(err), "no consumer is running")
 	var sn string
 	for page, err := range h.redis.PendingPages(t.Context(), sale.GoodsID, 10) {
 		require.NoError(t, err)
@@ -38,8 +39,8 @@ func TestReceive_QueuedOrderIsConflictUntilWritten(t *testing.T) {
 		return h.Payments.Receive(t.Context(), payment.Payment{ID: id, OrderSn: sn, Amount: 500})
 	}
 	_, err = receive("p-1", sn)
-	require.Equal(t, seckill.Conflict, seckill.ReasonOf(err))
-	refusal, ok := errors.AsType[*seckill.Error](err)
+	require.Equal(t, apierror.Conflict, apierror.ReasonOf(err))
+	refusal, ok := errors.AsType[*apierror.Error](err)
 	require.True(t, ok)
 	require.Equal(t, time.Second, refusal.RetryAfter)
 	h.runWorkers(settings())
@@ -49,13 +50,13 @@ func TestReceive_QueuedOrderIsConflictUntilWritten(t *testing.T) {
 	require.Equal(t, order.Paid, h.find(7, sn).Status)
 	for _, invented := range []string{"", "o-1", strings.Repeat("0", 58), sn[:len(sn)-1] + "!"} {
 		_, err = receive("p-2", invented)
-		require.Equal(t, seckill.NotFound, seckill.ReasonOf(err), invented)
+		require.Equal(t, apierror.NotFound, apierror.ReasonOf(err), invented)
 	}
 	unreserved := h.numbered(sale.GoodsID, sale.Epoch, 7)
 	_, err = receive("p-2", unreserved.OrderSn)
-	require.Equal(t, seckill.NotFound, seckill.ReasonOf(err), "a number without a reservation")
+	require.Equal(t, apierror.NotFound, apierror.ReasonOf(err), "a number without a reservation")
 	_, err = h.Orders.Find(t.Context(), buyer(8), unreserved.OrderSn)
-	require.Equal(t, seckill.NotFound, seckill.ReasonOf(err), "another buyer's")
+	require.Equal(t, apierror.NotFound, apierror.ReasonOf(err), "another buyer's")
 	require.Equal(t, order.Failed, h.find(7, unreserved.OrderSn).Status)
 	usable := h.keys.Issue(sale.GoodsID, "7", time.Now()).String()
 	require.Equal(t, order.Queued, h.find(7, usable).Status, "its path can still buy")
@@ -163,6 +164,6 @@ func TestPayments_ConcurrentCallsHaveOneTransactionAtATime(t *testing.T) {
 		require.EqualValues(t, buyers, store.asked.Swap(0))
 	}
 	_, err := payments.Cancel(t.Context(), buyer(1), sns[0])
-	require.Equal(t, seckill.Conflict, seckill.ReasonOf(err), "a paid order can't be cancelled")
+	require.Equal(t, apierror.Conflict, apierror.ReasonOf(err), "a paid order can't be cancelled")
 	h.settles(sale.GoodsID, buyers, buyers)
 }

@@ -10,9 +10,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"flashsale.dev/seckill/internal/apierror"
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/order/purchase"
-	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/catalog"
 	"flashsale.dev/seckill/internal/seckill/reservation"
 	"flashsale.dev/seckill/internal/testing/must"
@@ -27,7 +27,7 @@ func TestPurchase_SucceedsWhileQueueIsDown(t *testing.T) {
 	sn := h.buy(sale.GoodsID, 7, 3)
 	require.Equal(t, order.Queued, h.find(7, sn).Status)
 	_, err := h.Payments.Pay(t.Context(), buyer(7), sn)
-	require.Equal(t, seckill.Conflict, seckill.ReasonOf(err), "a queued order can't be paid")
+	require.Equal(t, apierror.Conflict, apierror.ReasonOf(err), "a queued order can't be paid")
 	h.runWorkers(settings())
 	h.queue.down.Store(false)
 	o := h.becomes(7, sn, order.Created)
@@ -147,7 +147,7 @@ func TestPlace_UnconfirmedOrderIsUnavailable(t *testing.T) {
 	p := h.request(sale.GoodsID, 7, 1)
 	for range 2 { // no consumer runs, so the queue confirms nothing
 		_, err := h.Purchases.Place(t.Context(), p)
-		require.Equal(t, seckill.Unavailable, seckill.ReasonOf(err))
+		require.Equal(t, apierror.Unavailable, apierror.ReasonOf(err))
 		require.Equal(t, 1, strings.Count(err.Error(), "again"), err)
 	}
 	h.runWorkers(settings())
@@ -187,13 +187,13 @@ func TestPlace_UnreplicatedReservationIsUnavailable(t *testing.T) {
 	redis.behind.Store(true)
 	for range 2 { // the first call reserves, and the second finds the path used
 		_, err := service.Place(t.Context(), p)
-		require.Equal(t, seckill.Unavailable, seckill.ReasonOf(err))
+		require.Equal(t, apierror.Unavailable, apierror.ReasonOf(err))
 	}
 	h.settles(goods, 4, 1) // the order is written all the same
 	other := p
 	other.Buyer = buyer(8)
 	_, err := service.Place(t.Context(), other)
-	require.Equal(t, seckill.BadPath, seckill.ReasonOf(err))
+	require.Equal(t, apierror.BadPath, apierror.ReasonOf(err))
 	redis.behind.Store(false)
 	sn := must.Get(service.Place(t.Context(), p))(t)
 	h.becomes(7, sn, order.Created)
@@ -212,7 +212,7 @@ func TestPlace_ParkedOrderIsUnavailable(t *testing.T) {
 	require.Zero(t, adopted[late.OrderSn], "Redis knows the number, and too few units are left")
 	h.park(sale.GoodsID, late)
 	_, err := h.Purchases.Place(t.Context(), p)
-	require.Equal(t, seckill.Unavailable, seckill.ReasonOf(err))
+	require.Equal(t, apierror.Unavailable, apierror.ReasonOf(err))
 }
 
 // slowRedis answers late.
@@ -238,7 +238,7 @@ func TestPlace_PublishDeadlineBeginsWithReservation(t *testing.T) {
 	service := purchase.NewService(catalog.NewSaleReader(h.redis, h.store), slowRedis{h.redis},
 		h.Orders, h.queue, h.keys, nil, nil, nil, answersAfter/2, h.parts.Log)
 	_, err := service.Place(t.Context(), h.request(goods, 7, 1))
-	require.Equal(t, seckill.Unavailable, seckill.ReasonOf(err))
+	require.Equal(t, apierror.Unavailable, apierror.ReasonOf(err))
 	h.settles(goods, 4, 1)
 }
 
@@ -253,5 +253,5 @@ func TestPlace_EndedSaleIsRebuiltFirst(t *testing.T) {
 	h.exec(`UPDATE sales SET end_at = ?`, time.Now().Add(-time.Second).UnixMilli())
 	h.mini.FlushAll()
 	_, err := h.Purchases.Place(t.Context(), p)
-	require.Equal(t, seckill.Unavailable, seckill.ReasonOf(err))
+	require.Equal(t, apierror.Unavailable, apierror.ReasonOf(err))
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"flashsale.dev/seckill/internal/apierror"
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/order/query"
 	"flashsale.dev/seckill/internal/seckill"
@@ -146,7 +147,7 @@ func TestFindManaged_PromisedOrderIsNotMissingDuringARebuild(t *testing.T) {
 	}
 	for name, find := range finds {
 		_, err := find(l.OrderSn)
-		require.Equal(t, seckill.Unavailable, seckill.ReasonOf(err), "%s: %v", name, err)
+		require.Equal(t, apierror.Unavailable, apierror.ReasonOf(err), "%s: %v", name, err)
 	}
 	h.runWorkers(settings())
 	h.publish(goods, h.lines(goods, l))
@@ -154,7 +155,7 @@ func TestFindManaged_PromisedOrderIsNotMissingDuringARebuild(t *testing.T) {
 	for name, find := range finds {
 		require.Equal(t, order.Created, must.Get(find(l.OrderSn))(t).Status, name)
 		_, err := find(invented)
-		require.Equal(t, seckill.NotFound, seckill.ReasonOf(err), "%s: %v", name, err)
+		require.Equal(t, apierror.NotFound, apierror.ReasonOf(err), "%s: %v", name, err)
 	}
 }
 

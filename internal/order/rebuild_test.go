@@ -11,7 +11,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"flashsale.dev/seckill/internal/apierror"
 	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/order/message"
 	"flashsale.dev/seckill/internal/order/orderwriter"
 	"flashsale.dev/seckill/internal/order/purchase"
 	"flashsale.dev/seckill/internal/order/rebuild"
@@ -32,11 +34,11 @@ func TestRebuild_RestoresLostSale(t *testing.T) {
 	h.settles(sale.GoodsID, 8, 2)
 	h.mini.FlushAll()
 	_, err := h.Catalog.Admit(t.Context(), sale.GoodsID)
-	require.Equal(t, seckill.Unavailable, seckill.ReasonOf(err), "a shut gate is a 503")
+	require.Equal(t, apierror.Unavailable, apierror.ReasonOf(err), "a shut gate is a 503")
 	h.settles(sale.GoodsID, 8, 2)
 	require.EqualValues(t, 2, h.ledger(sale.GoodsID).Epoch)
 	_, err = h.Purchases.Place(t.Context(), h.request(sale.GoodsID, 7, 1))
-	require.Equal(t, seckill.LimitReached, seckill.ReasonOf(err),
+	require.Equal(t, apierror.LimitReached, apierror.ReasonOf(err),
 		"the rebuild restored the buyer's holding from MySQL")
 	h.becomes(8, h.buy(sale.GoodsID, 8, 2), order.Created)
 }
@@ -151,7 +153,7 @@ func TestRebuild_ParkedOrdersGoFirst(t *testing.T) {
 	h.mini.SetError("")
 	require.Equal(t, order.Queued, h.find(1, late.OrderSn).Status)
 	_, err := h.Payments.Cancel(t.Context(), buyer(1), late.OrderSn)
-	require.Equal(t, seckill.Conflict, seckill.ReasonOf(err))
+	require.Equal(t, apierror.Conflict, apierror.ReasonOf(err))
 	h.runWorkers(settings())
 	h.becomes(1, late.OrderSn, order.Created)
 	h.settles(sale.GoodsID, 0, 1)
@@ -302,7 +304,7 @@ func TestRebuild_UnwritableOrderDoesNotBlockSale(t *testing.T) {
 	deadLetters := h.deadLetters()
 	require.Len(t, deadLetters, 1, "several attempts leave one dead letter")
 	require.Equal(t, bad, deadLetters[0].OrderSn)
-	m := must.Get(order.Decode(deadLetters[0].Body))(t)
+	m := must.Get(message.Decode(deadLetters[0].Body))(t)
 	require.Equal(t, []reservation.OrderLine{
 		{OrderSn: bad, BuyerID: "2", Quantity: 2, Epoch: 1, Name: "韩梅梅", Phone: "13800000000"},
 	}, m.Orders)
@@ -401,7 +403,7 @@ func TestRetirer_RemovesEndedSaleFromRedis(t *testing.T) {
 	} {
 		_, err := h.Purchases.Place(t.Context(),
 			purchase.Request{GoodsID: sale.GoodsID, Buyer: buyer(7), Path: path, Quantity: 1})
-		require.Equal(t, seckill.BadPath, seckill.ReasonOf(err), "%s: %v", name, err)
+		require.Equal(t, apierror.BadPath, apierror.ReasonOf(err), "%s: %v", name, err)
 	}
 
 	h.runWorkers(settings())

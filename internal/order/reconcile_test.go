@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"flashsale.dev/seckill/internal/apierror"
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/order/outbox"
 	"flashsale.dev/seckill/internal/order/rebuild"
@@ -187,7 +188,7 @@ func TestReconciler_ReloadsMissingHoldings(t *testing.T) {
 	}, within, tick)
 	h.settles(sale.GoodsID, 6, 4)
 	_, err := h.Purchases.Place(t.Context(), h.request(sale.GoodsID, 7, 1))
-	require.Equal(t, seckill.LimitReached, seckill.ReasonOf(err))
+	require.Equal(t, apierror.LimitReached, apierror.ReasonOf(err))
 	require.EqualValues(t, 2, compare().Epoch)
 }
 
@@ -366,7 +367,7 @@ func TestLedger_LostSaleHasNoneAfterItsEnd(t *testing.T) {
 	h.exec(`UPDATE sales SET end_at = ?`, time.Now().Add(-time.Second).UnixMilli())
 	h.mini.FlushAll()
 	_, err := h.Sales.Ledger(t.Context(), operator, goods)
-	require.Equal(t, seckill.Unavailable, seckill.ReasonOf(err), "%v", err)
+	require.Equal(t, apierror.Unavailable, apierror.ReasonOf(err), "%v", err)
 	h.runWorkers(settings())
 	h.publish(goods, h.lines(goods, h.numbered(goods, 1, 7)))
 	h.settles(goods, 4, 1)

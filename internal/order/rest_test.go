@@ -9,13 +9,13 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
+	"flashsale.dev/seckill/internal/apierror"
 	"flashsale.dev/seckill/internal/app"
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/order/livesales"
 	"flashsale.dev/seckill/internal/order/orderwriter"
 	"flashsale.dev/seckill/internal/order/rebuild"
 	"flashsale.dev/seckill/internal/redisstore"
-	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/sqlstore"
 	"flashsale.dev/seckill/internal/testing/must"
 	"flashsale.dev/seckill/internal/testing/servers"
@@ -92,7 +92,7 @@ func TestRest_LostSaleIsRebuiltAfterARequest(t *testing.T) {
 	require.Eventually(t, func() bool {
 		_, refused := h.Purchases.Place(t.Context(), request)
 		ended, err := h.redis.EndedRests(t.Context())
-		return seckill.ReasonOf(refused) == seckill.Unavailable && err == nil &&
+		return apierror.ReasonOf(refused) == apierror.Unavailable && err == nil &&
 			len(ended) == 1 && ended[0] == sale.GoodsID
 	}, within, tick)
 

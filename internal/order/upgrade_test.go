@@ -13,10 +13,10 @@ import (
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
+	"flashsale.dev/seckill/internal/apierror"
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/order/purchase"
 	"flashsale.dev/seckill/internal/ordersn"
-	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/reservation"
 	"flashsale.dev/seckill/internal/testing/must"
 )
@@ -61,7 +61,7 @@ func TestUpgrade_OrdersAndPathsOfBothReleasesWork(t *testing.T) {
 	require.Equal(t, sn, h.place(with(unused)))
 	h.becomes(7, sn, order.Created)
 	_, err := h.Purchases.Place(t.Context(), with(strings.Repeat("0c", 16)))
-	require.Equal(t, seckill.BadPath, seckill.ReasonOf(err))
+	require.Equal(t, apierror.BadPath, apierror.ReasonOf(err))
 	list := must.Get(h.Orders.Mine(t.Context(), buyer(7), "", 10))(t)
 	require.Equal(t, []string{sn, old.OrderSn}, []string{list[0].OrderSn, list[1].OrderSn})
 	h.settles(goods, 6, 3)
@@ -84,7 +84,7 @@ func TestPlace_ExpiredPathAnswersItsOrder(t *testing.T) {
 	n := h.keys.Issue(sale.GoodsID, "7", time.Now().Add(-time.Hour))
 	request := purchase.Request{GoodsID: sale.GoodsID, Buyer: buyer(7), Path: n.Path(), Quantity: 1}
 	_, err := h.Purchases.Place(t.Context(), request)
-	require.Equal(t, seckill.BadPath, seckill.ReasonOf(err))
+	require.Equal(t, apierror.BadPath, apierror.ReasonOf(err))
 	line := reservation.OrderLine{OrderSn: n.String(), BuyerID: "7", Quantity: 1}
 	h.publish(sale.GoodsID, h.lines(sale.GoodsID, line)) // of an epoch that is over
 	h.becomes(7, n.String(), order.Created)

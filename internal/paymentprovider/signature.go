@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"time"
 
-	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/apierror"
 )
 
 // The header fields of a callback.
@@ -52,12 +52,12 @@ func (s *Signer) Sign(body []byte) (timestamp, signature string) {
 func (s *Signer) Verify(timestamp, signature string, body []byte) error {
 	received, err := hex.DecodeString(signature)
 	if err != nil || !hmac.Equal(received, s.mac(timestamp, body)) {
-		return seckill.NewError(seckill.Unauthenticated, "%s does not match body and timestamp",
+		return apierror.New(apierror.Unauthenticated, "%s does not match body and timestamp",
 			SignatureHeader)
 	}
 	seconds, err := strconv.ParseInt(timestamp, 10, 64)
 	if err != nil || time.Unix(seconds, 0).Sub(s.now()).Abs() > tolerance {
-		return seckill.NewError(seckill.Unauthenticated,
+		return apierror.New(apierror.Unauthenticated,
 			"%s must be Unix seconds within %s of the server's clock", TimestampHeader, tolerance)
 	}
 	return nil

@@ -8,9 +8,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"flashsale.dev/seckill/internal/apierror"
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/order/payment"
-	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
@@ -64,7 +64,7 @@ func TestVerify_AcceptsOnlySignedCallbacks(t *testing.T) {
 		},
 	} {
 		err := ours.Verify(c[0], c[1], []byte(c[2]))
-		require.Equal(t, seckill.Unauthenticated, seckill.ReasonOf(err), name)
+		require.Equal(t, apierror.Unauthenticated, apierror.ReasonOf(err), name)
 	}
 	for offset, good := range map[time.Duration]bool{
 		tolerance: true, -tolerance: true, tolerance + time.Second: false,

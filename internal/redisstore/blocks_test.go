@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/order/message"
 	"flashsale.dev/seckill/internal/seckill/reservation"
 	"flashsale.dev/seckill/internal/testing/must"
 )
@@ -44,7 +45,7 @@ func (s fixture) TestReserve_OrdersShareBlocks(t *testing.T) {
 	entries := must.Get(s.Unconfirmed(t.Context(), goods, 0, 10))(t)
 	require.Len(t, entries, 1)
 	require.Equal(t, lines,
-		must.Get(order.Decode(order.EncodeOrders(goods, entries[0].Entries)))(t).Orders)
+		must.Get(message.Decode(message.EncodeOrders(goods, entries[0].Entries)))(t).Orders)
 
 	found := must.Get(s.PendingAmong(t.Context(), map[int64][]string{goods: append(sns, "sn")}))(t)
 	require.Len(t, found, len(lines))
@@ -62,7 +63,7 @@ func (s fixture) TestReserve_OrdersShareBlocks(t *testing.T) {
 	for _, l := range lines {
 		p := listed[l.OrderSn]
 		require.Equal(t, l, p.OrderLine)
-		require.JSONEq(t, string(order.EncodeLine(l)), string(p.Entry))
+		require.JSONEq(t, string(message.EncodeLine(l)), string(p.Entry))
 		require.WithinDuration(t, time.Now(), p.At, time.Minute)
 	}
 

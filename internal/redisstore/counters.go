@@ -6,8 +6,8 @@ import (
 	"strconv"
 	"time"
 
+	"flashsale.dev/seckill/internal/apierror"
 	"flashsale.dev/seckill/internal/order/stats"
-	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/scripts/lua"
 )
 
@@ -38,7 +38,7 @@ func (s *Store) AddCounts(ctx context.Context, counts map[int64]*stats.Counts) e
 // Rates reads the sums over all nodes: refusals by reason, and orders per second over the last
 // rateWindowSeconds.
 func (s *Store) Rates(ctx context.Context, goodsID int64) (stats.Rates, error) {
-	k, p := keysOf(goodsID), stats.Rates{Refusals: map[seckill.Reason]int64{}}
+	k, p := keysOf(goodsID), stats.Rates{Refusals: map[apierror.Reason]int64{}}
 	now, err := s.serverTime(ctx, k)
 	if err != nil {
 		return p, fmt.Errorf("ask redis for the time: %w", err)
@@ -57,7 +57,7 @@ func (s *Store) Rates(ctx context.Context, goodsID int64) (stats.Rates, error) {
 			p.Since = time.Unix(count, 0)
 			continue
 		}
-		p.Refusals[seckill.Reason(reason)] = count
+		p.Refusals[apierror.Reason(reason)] = count
 	}
 	orders, last := int64(0), now.Unix()-1
 	for second, n := range orderCounts.Val() {

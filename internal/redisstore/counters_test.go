@@ -7,8 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"flashsale.dev/seckill/internal/apierror"
 	"flashsale.dev/seckill/internal/order/stats"
-	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/testing/must"
 )
 
@@ -17,10 +17,10 @@ import (
 func (s fixture) TestAddCounts_SumsAllNodes(t *testing.T) {
 	s.load(onSale(10, 5))
 	counted := map[int64]*stats.Counts{
-		goods: {Orders: 30, Refusals: map[seckill.Reason]int64{
-			seckill.SoldOut: 2, seckill.BadPath: 1,
+		goods: {Orders: 30, Refusals: map[apierror.Reason]int64{
+			apierror.SoldOut: 2, apierror.BadPath: 1,
 		}},
-		goods + 1: {Orders: 5, Refusals: map[seckill.Reason]int64{seckill.SoldOut: 7}}, // no sale
+		goods + 1: {Orders: 5, Refusals: map[apierror.Reason]int64{apierror.SoldOut: 7}}, // no sale
 	}
 	rates, now := keysOf(goods).orderRates(), must.Get(s.serverTime(t.Context(), keysOf(goods)))(t)
 	second := func(ago int64) string { return strconv.FormatInt(now.Unix()-ago, 10) }
@@ -41,7 +41,8 @@ func (s fixture) TestAddCounts_SumsAllNodes(t *testing.T) {
 		return err == nil && p.OrdersPerSecond > 0
 	}, time.Minute, 50*time.Millisecond)
 	require.InDelta(t, 6.0, p.OrdersPerSecond, 3.1, "the two calls may count in different seconds")
-	require.Equal(t, map[seckill.Reason]int64{seckill.SoldOut: 4, seckill.BadPath: 2}, p.Refusals)
+	refusals := map[apierror.Reason]int64{apierror.SoldOut: 4, apierror.BadPath: 2}
+	require.Equal(t, refusals, p.Refusals)
 	require.WithinDuration(t, time.Now(), p.Since, time.Minute)
 	p = must.Get(s.Rates(t.Context(), goods+1))(t)
 	require.Empty(t, p.Refusals)

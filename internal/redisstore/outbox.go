@@ -9,6 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/order/message"
 	"flashsale.dev/seckill/internal/order/outbox"
 )
 
@@ -67,7 +68,7 @@ func bodyOf(m redis.XMessage) []byte {
 		array, _ := m.Values[field].(string)
 		arrays[i] = []byte(array)
 	}
-	return order.JoinArrays(arrays)
+	return message.JoinArrays(arrays)
 }
 
 // Confirmed deletes outbox entries that RabbitMQ has confirmed.

@@ -15,6 +15,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/order/message"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/reservation"
 )
@@ -129,7 +130,7 @@ func (s *Store) addFromBlocks(
 				continue
 			}
 			for _, sn := range inBlocks[goodsID][name] {
-				entry, _ := order.FindEntry([]byte(array), sn)
+				entry, _ := message.FindEntry([]byte(array), sn)
 				line, err := decodePending(entry)
 				if err != nil {
 					malformed = err
@@ -253,7 +254,7 @@ func (s *Store) pendingOfBlocks(
 		if strings.HasPrefix(name, "n") { // a count
 			continue
 		}
-		entries, err := order.SplitEntries([]byte(flat[i]))
+		entries, err := message.SplitEntries([]byte(flat[i]))
 		if err != nil {
 			return nil, fmt.Errorf("block %s: %w", name, err)
 		}
@@ -327,7 +328,7 @@ func readPending(text string) (p order.Pending, block string, err error) {
 }
 
 func decodePending(entry []byte) (reservation.OrderLine, error) {
-	line, err := order.DecodeLine(entry)
+	line, err := message.DecodeLine(entry)
 	if err != nil {
 		err = fmt.Errorf("a pending order in redis: %w", err)
 	}
@@ -364,7 +365,7 @@ func (s *Store) adoptLines(
 	k := keysOf(goodsID)
 	args := append(make([]any, 0, 4+4*len(lines)), s.opts.Lease, epoch, limit, requeued)
 	for _, l := range lines {
-		args = append(args, l.BuyerID, l.Quantity, l.OrderSn, order.EncodeLine(l))
+		args = append(args, l.BuyerID, l.Quantity, l.OrderSn, message.EncodeLine(l))
 	}
 	fields, notReplicated, err := s.runReplicated(ctx, s.adopt, k,
 		[]string{k.sale(), k.buyers(), k.pending()}, args)

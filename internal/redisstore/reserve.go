@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/order/message"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/reservation"
 )
@@ -28,7 +28,7 @@ func (s *Store) Reserve(
 	}
 	entries := make([][]byte, len(rs))
 	for i, r := range rs {
-		entries[i] = order.EncodeLine(r.OrderLine)
+		entries[i] = message.EncodeLine(r.OrderLine)
 	}
 	fields, notReplicated, err := s.runReplicated(ctx, s.reserve, k, keys,
 		s.reserveArgs(epoch, rs, entries))
@@ -38,7 +38,7 @@ func (s *Store) Reserve(
 	g, err := readReserveResult(&reply{fields: fields}, rs)
 	g.NotReplicated = notReplicated
 	if g.OutboxID != "" {
-		g.Entries = order.JoinEntries(takenOf(entries, g.Verdicts))
+		g.Entries = message.JoinEntries(takenOf(entries, g.Verdicts))
 	}
 	return g, err
 }
@@ -123,7 +123,7 @@ func (s *Store) reserveArgs(epoch int64, rs []reservation.Reservation, entries [
 		lengths,
 	})
 	for block := range slices.Chunk(entries, blockSize) {
-		args = append(args, order.JoinEntries(block))
+		args = append(args, message.JoinEntries(block))
 	}
 	return args
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/order/message"
 	"flashsale.dev/seckill/internal/ordersn"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/reservation"
@@ -35,7 +36,7 @@ func (s fixture) TestReserve_TakesUnitsAndRecordsThem(t *testing.T) {
 	entries := must.Get(s.Unconfirmed(t.Context(), goods, 0, 10))(t)
 	require.Len(t, entries, 1)
 	require.Equal(t, []reservation.OrderLine{r.OrderLine},
-		must.Get(order.Decode(order.EncodeOrders(goods, entries[0].Entries)))(t).Orders)
+		must.Get(message.Decode(message.EncodeOrders(goods, entries[0].Entries)))(t).Orders)
 	require.NoError(t, s.Confirmed(t.Context(), goods, entries[0].ID))
 	require.Zero(t, s.view().Outbox)
 }

@@ -10,6 +10,8 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/text/currency"
+
+	"flashsale.dev/seckill/internal/apierror"
 )
 
 // Details is what a merchant says of a sale's goods. No purchase depends on it, so only MySQL has
@@ -34,7 +36,7 @@ const (
 var pairName = regexp.MustCompile(`^[0-9A-Za-z_-]{1,40}$`)
 
 // validate adds the fields that are out of their bounds.
-func (d Details) validate(p *Problems) {
+func (d Details) validate(p *apierror.Problems) {
 	p.Check(utf8.RuneCountInString(d.Description) > maxDescription,
 		"description", "must have at most %d characters", maxDescription)
 	p.Check(strings.ContainsFunc(d.Description, isForbiddenInText),
@@ -83,7 +85,7 @@ func CurrencyDigits(code string) int {
 	return digits
 }
 
-func validatePairs(pairs map[string]string, p *Problems) {
+func validatePairs(pairs map[string]string, p *apierror.Problems) {
 	p.Check(len(pairs) > maxPairs, "metadata", "must have at most %d pairs", maxPairs)
 	for name, value := range pairs {
 		if !pairName.MatchString(name) {

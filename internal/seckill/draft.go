@@ -6,6 +6,8 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"flashsale.dev/seckill/internal/apierror"
 )
 
 // Bounds of a sale; the contract states them.
@@ -32,7 +34,7 @@ type NewSale struct {
 
 // Validate returns a BadRequest for the fields that are out of their bounds.
 func (n NewSale) Validate() error {
-	var p Problems
+	var p apierror.Problems
 	p.Check(strings.TrimSpace(n.Title) == "" || utf8.RuneCountInString(n.Title) > maxTitle,
 		"title", "must have 1 to %d characters", maxTitle)
 	p.Check(strings.ContainsFunc(n.Title, unicode.IsControl),
@@ -59,7 +61,7 @@ const (
 )
 
 // validate adds the fields that are out of their bounds. NaN is out of every bound.
-func (r Rate) validate(p *Problems) {
+func (r Rate) validate(p *apierror.Problems) {
 	p.Check(!(r.PermitsPerSecond >= 0.001 && r.PermitsPerSecond <= maxPermitsPerSecond),
 		"rate.permitsPerSecond", "must be 0.001 to %d", maxPermitsPerSecond)
 	p.Check(!(r.MaxBurstSeconds >= 0 && r.MaxBurstSeconds <= maxBurstSeconds),

@@ -1,6 +1,10 @@
 package seckill
 
-import "time"
+import (
+	"time"
+
+	"flashsale.dev/seckill/internal/apierror"
+)
 
 // Status is the state of a sale. It only advances: draft, exposed, closed.
 type Status string
@@ -119,9 +123,10 @@ func (s Sale) PhaseAt(now time.Time, available int64) Phase {
 func (s Sale) CheckSelling(now time.Time, available int64) error {
 	switch s.PhaseAt(now, available) {
 	case Upcoming:
-		return NewError(NotStarted, "the sale has not started").With("startAt", s.StartAt)
+		return apierror.New(apierror.NotStarted, "the sale has not started").
+			With("startAt", s.StartAt)
 	case PhaseEnded:
-		return NewError(Ended, "the sale is over")
+		return apierror.New(apierror.Ended, "the sale is over")
 	case PhaseSoldOut:
 		if s.Admission == ByWaitingRoom {
 			return nil // the room knows whether units may return
@@ -134,5 +139,5 @@ func (s Sale) CheckSelling(now time.Time, available int64) error {
 
 // NewSoldOut returns the refusal of a purchase of more than the available units.
 func NewSoldOut(available int64) error {
-	return NewError(SoldOut, "sold out").With("available", available)
+	return apierror.New(apierror.SoldOut, "sold out").With("available", available)
 }

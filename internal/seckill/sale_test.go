@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"flashsale.dev/seckill/internal/apierror"
 	"flashsale.dev/seckill/internal/testing/property"
 )
 
@@ -51,9 +52,9 @@ func TestNewSale_ValidateNamesFieldOutOfBounds(t *testing.T) {
 		for i, change := range changes {
 			n := newSale()
 			change(&n)
-			var refusal *Error
+			var refusal *apierror.Error
 			require.ErrorAs(t, n.Validate(), &refusal, "%s %d", field, i)
-			require.Equal(t, BadRequest, refusal.Reason)
+			require.Equal(t, apierror.BadRequest, refusal.Reason)
 			require.Equal(t, field, refusal.Problems[0].Field)
 		}
 	}
@@ -93,7 +94,7 @@ func TestNewSale_ValidateAcceptsTheBounds(t *testing.T) {
 	largest.Details.ExternalID += "c"
 	pairs["more"] = ""
 	largest.Details.Metadata = MetadataOf(pairs)
-	var refusal *Error
+	var refusal *apierror.Error
 	require.ErrorAs(t, largest.Validate(), &refusal)
 	require.Len(t, refusal.Problems, 4)
 }
@@ -121,21 +122,21 @@ func TestSale_WindowIsHalfOpen(t *testing.T) {
 		at        time.Time
 		available int64
 		phase     Phase
-		reason    Reason
+		reason    apierror.Reason
 	}{
-		{s.StartAt.Add(-time.Millisecond), 1, Upcoming, NotStarted},
-		{s.StartAt.Add(-time.Millisecond), 0, Upcoming, NotStarted},
+		{s.StartAt.Add(-time.Millisecond), 1, Upcoming, apierror.NotStarted},
+		{s.StartAt.Add(-time.Millisecond), 0, Upcoming, apierror.NotStarted},
 		{s.StartAt, 1, Ongoing, ""},
-		{s.StartAt, 0, PhaseSoldOut, SoldOut},
+		{s.StartAt, 0, PhaseSoldOut, apierror.SoldOut},
 		{s.EndAt.Add(-time.Millisecond), 1, Ongoing, ""},
-		{s.EndAt, 1, PhaseEnded, Ended},
-		{s.EndAt, 0, PhaseEnded, Ended},
+		{s.EndAt, 1, PhaseEnded, apierror.Ended},
+		{s.EndAt, 0, PhaseEnded, apierror.Ended},
 	} {
 		require.Equal(t, c.phase, s.PhaseAt(c.at, c.available))
-		require.Equal(t, c.reason, ReasonOf(s.CheckSelling(c.at, c.available)))
+		require.Equal(t, c.reason, apierror.ReasonOf(s.CheckSelling(c.at, c.available)))
 	}
 	s.Status = Closed
-	require.Equal(t, Ended, ReasonOf(s.CheckSelling(s.StartAt, 1)))
+	require.Equal(t, apierror.Ended, apierror.ReasonOf(s.CheckSelling(s.StartAt, 1)))
 }
 
 func TestGoodsID_IsPositiveAndGrows(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/order/message"
 	"flashsale.dev/seckill/internal/order/orderwriter"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/reservation"
@@ -106,8 +107,8 @@ func (h fixture) requireFailedOnce(
 	require.Equal(h.t, delivered, order.DeliveryInfo{
 		Origin: own[0].Origin, Attempts: own[0].Attempts, FirstSeenAt: own[0].FirstSeenAt,
 	})
-	require.Equal(h.t, order.Message{GoodsID: sale.GoodsID, Orders: []reservation.OrderLine{l}},
-		must.Get(order.Decode(own[0].Body))(h.t),
+	require.Equal(h.t, message.Message{GoodsID: sale.GoodsID, Orders: []reservation.OrderLine{l}},
+		must.Get(message.Decode(own[0].Body))(h.t),
 		"an operator can publish the body again unchanged")
 	moves := h.moves(sale.GoodsID)
 	i := slices.IndexFunc(moves, func(m order.StockMove) bool { return m.OrderSn == l.OrderSn })

@@ -6,6 +6,7 @@ import (
 
 	"gorm.io/gorm"
 
+	"flashsale.dev/seckill/internal/apierror"
 	"flashsale.dev/seckill/internal/event"
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/order/inventory"
@@ -148,7 +149,7 @@ func changeRow(tx *gorm.DB, was saleRow, after seckill.Sale, now time.Time) (sal
 // that is taken is the merchant's.
 func orTaken(err error) error {
 	if isDuplicate(err) {
-		return seckill.NewError(seckill.Conflict, "another sale of yours has this externalId").
+		return apierror.New(apierror.Conflict, "another sale of yours has this externalId").
 			With("field", "externalId")
 	}
 	return err
@@ -182,7 +183,7 @@ func (s *Store) DeleteDraft(
 ) error {
 	remove := func(tx *gorm.DB, row saleRow) error {
 		if row.Status != seckill.Draft {
-			return seckill.NewError(seckill.Conflict, "only a draft can be deleted")
+			return apierror.New(apierror.Conflict, "only a draft can be deleted")
 		}
 		if err := tx.Where("goods_id = ?", goodsID).Delete(&saleRow{}).Error; err != nil {
 			return err

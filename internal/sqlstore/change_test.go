@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
+	"flashsale.dev/seckill/internal/apierror"
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/order/inventory"
 	"flashsale.dev/seckill/internal/order/rebuild"
@@ -78,14 +79,14 @@ func (h fixture) TestSaleDetails_AreKept(t *testing.T) {
 	must.Get(h.CreateSale(t.Context(), sale, noKey))(t)
 	require.Equal(t, n.Details, h.sale(sale.GoodsID).Details)
 	_, err := h.CreateSale(t.Context(), n.Draft("1", today), noKey)
-	require.Equal(t, seckill.Conflict, seckill.ReasonOf(err))
+	require.Equal(t, apierror.Conflict, apierror.ReasonOf(err))
 	other := must.Get(h.CreateSale(t.Context(), n.Draft("2", today), noKey))(t)
 	h.mustChange(other.GoodsID, salechange.Change{ExternalID: new("SKU-1"), Metadata: new("")})
 	require.Equal(t, "SKU-1", h.sale(other.GoodsID).Details.ExternalID)
 	third := h.draft(1, 1, 1)
 	_, err = h.Change(t.Context(), third.GoodsID, salechange.Change{ExternalID: new("sku-1")}, noKey,
 		today)
-	require.Equal(t, seckill.Conflict, seckill.ReasonOf(err))
+	require.Equal(t, apierror.Conflict, apierror.ReasonOf(err))
 	h.mustChange(sale.GoodsID, salechange.Change{ExternalID: new("")})
 	h.mustChange(third.GoodsID, salechange.Change{ExternalID: new("sku-1")})
 }
@@ -139,7 +140,7 @@ func (h fixture) TestChange_WaitsForACutWithFields(t *testing.T) {
 	cut := h.mustChange(sale.GoodsID, salechange.Change{StockDelta: -2, EndAt: end(3)}).Cut
 	for _, c := range []salechange.Change{{EndAt: end(2)}, {StockDelta: -1, EndAt: end(2)}} {
 		_, err := h.Change(t.Context(), sale.GoodsID, c, noKey, today)
-		require.Equal(t, seckill.Unavailable, seckill.ReasonOf(err), "%v", err)
+		require.Equal(t, apierror.Unavailable, apierror.ReasonOf(err), "%v", err)
 	}
 	h.mustChange(sale.GoodsID, salechange.Change{StockDelta: 4})
 	h.endCut(*cut, order.MoveApplied, inventory.CutDone, 12)

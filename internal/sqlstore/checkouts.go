@@ -7,9 +7,9 @@ import (
 
 	"gorm.io/gorm"
 
+	"flashsale.dev/seckill/internal/apierror"
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/order/payment"
-	"flashsale.dev/seckill/internal/seckill"
 )
 
 // checkoutRow is an order's page at the provider. AskAt is NULL once the page has ended.
@@ -58,7 +58,7 @@ func (s *Store) BeginCheckout(
 			return payment.Checkout{}, err
 		}
 		if payment.RefundReasonFor(row.order(), now) != "" {
-			return payment.Checkout{}, seckill.NewError(seckill.Conflict,
+			return payment.Checkout{}, apierror.New(apierror.Conflict,
 				"the order can't be paid any more")
 		}
 		c, err := findCheckout(tx, o.GoodsID, o.OrderSn)
@@ -245,7 +245,7 @@ func refundAgain(tx *gorm.DB, r payment.Reversal, now time.Time) error {
 	case err != nil:
 		return err
 	case paid.State == payment.Refunding && paid.refund().InProgress(now):
-		return seckill.NewUnavailable("the payment is being refunded", nil)
+		return apierror.NewUnavailable("the payment is being refunded", nil)
 	}
 	// DueRefunds recognises by refund_tried_at that the server's clock was set back since.
 	return tx.Exec(`UPDATE payments

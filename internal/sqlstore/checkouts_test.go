@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"flashsale.dev/seckill/internal/apierror"
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/order/payment"
 	"flashsale.dev/seckill/internal/seckill"
@@ -92,7 +93,7 @@ func (h fixture) TestCheckout_OneOpenPageForEachOrder(t *testing.T) {
 
 	must.Get(h.CancelOne(sale.GoodsID, sn, now))(t)
 	_, err := h.BeginCheckout(ctx, o, now, ask)
-	require.Equal(t, seckill.Conflict, seckill.ReasonOf(err), "the order has ended")
+	require.Equal(t, apierror.Conflict, apierror.ReasonOf(err), "the order has ended")
 }
 
 // TestRecordReversal_KeepsTheLatestState reports the states of a dispute in different orders, and
@@ -161,7 +162,7 @@ func (h fixture) TestRecordReversal_FailedRefundIsDueAgain(t *testing.T) {
 	open := func() []payment.Refund { return must.Get(h.OpenRefunds(t.Context(), "", 10))(t) }
 	for n, refund := range []string{"re_1", "re_2"} {
 		require.True(t, must.Get(h.ClaimRefund(t.Context(), open()[0], now))(t))
-		require.Equal(t, seckill.Unavailable, seckill.ReasonOf(fails(wrong, refund)),
+		require.Equal(t, apierror.Unavailable, apierror.ReasonOf(fails(wrong, refund)),
 			"its answer is not recorded yet")
 		require.NoError(t, h.MarkRefunded(t.Context(), wrong, now))
 		require.NoError(t, reports(wrong, refund, "succeeded", false))
@@ -254,7 +255,7 @@ func (h fixture) TestRefund_StopsAndIsRetriedOrSettled(t *testing.T) {
 	}
 	attempt()
 	_, err := h.SettleRefund(ctx, p.ID, "", now)
-	require.Equal(t, seckill.Conflict, seckill.ReasonOf(err), "an attempt may be in progress")
+	require.Equal(t, apierror.Conflict, apierror.ReasonOf(err), "an attempt may be in progress")
 	first := now
 	now = now.Add(payment.RefundPeriod - time.Millisecond)
 	attempt()

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
+	"flashsale.dev/seckill/internal/apierror"
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/order/orderwriter"
 	"flashsale.dev/seckill/internal/order/rebuild"
@@ -38,7 +39,7 @@ func errorOf[T any](_ T, err error) error { return err }
 
 // isRefusal reports whether err refuses a step because another caller changed the order first.
 func isRefusal(err error) bool {
-	return seckill.ReasonOf(err) == seckill.Conflict || errors.Is(err, order.ErrNoSuchOrder)
+	return apierror.ReasonOf(err) == apierror.Conflict || errors.Is(err, order.ErrNoSuchOrder)
 }
 
 // TestStore_ConcurrentUseKeepsExactSums runs everything that changes units concurrently on one hot

@@ -8,6 +8,7 @@ import (
 
 	"gorm.io/gorm"
 
+	"flashsale.dev/seckill/internal/apierror"
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/order/inventory"
 	"flashsale.dev/seckill/internal/seckill"
@@ -73,7 +74,7 @@ func waitForCuts(tx *gorm.DB, goodsID int64, c salechange.Change) error {
 	var open []cutRow
 	err := tx.Where("goods_id = ? AND state = ?", goodsID, inventory.CutOpen).Find(&open).Error
 	if slices.ContainsFunc(open, func(r cutRow) bool { return r.Wanted.HasFields() }) {
-		err = seckill.NewUnavailable("an earlier change of the sale is not finished yet", nil)
+		err = apierror.NewUnavailable("an earlier change of the sale is not finished yet", nil)
 	}
 	return err
 }
@@ -118,7 +119,7 @@ func endCut(
 	tx *gorm.DB, cut *cutRow, was saleRow, c inventory.StockCut, now time.Time,
 ) (saleRow, error) {
 	after, _, err := change(tx, was, c.Wanted, now)
-	if seckill.ReasonOf(err) != "" {
+	if apierror.ReasonOf(err) != "" {
 		// Redis has released the units, and MySQL still has them.
 		if _, err := addUnits(tx, was, cut.Quantity, now); err != nil {
 			return was, err

@@ -11,6 +11,7 @@ import (
 	"gorm.io/gorm"
 
 	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/order/message"
 	"flashsale.dev/seckill/internal/order/orderwriter"
 	"flashsale.dev/seckill/internal/order/rebuild"
 	"flashsale.dev/seckill/internal/seckill"
@@ -178,7 +179,7 @@ func withDefaults(
 		d.FirstSeenAt = now
 	}
 	if d.Body == nil {
-		d.Body = order.EncodeOrder(d.GoodsID, l)
+		d.Body = message.EncodeOrder(d.GoodsID, l)
 	}
 	return d
 }

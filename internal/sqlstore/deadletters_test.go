@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
+	"flashsale.dev/seckill/internal/apierror"
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/order/rebuild"
 	"flashsale.dev/seckill/internal/seckill"
@@ -74,12 +75,12 @@ func (h fixture) TestReturnUnits_OfFinalOrdersOnly(t *testing.T) {
 	h.writeAll(sale.GoodsID, active)
 	out := h.writeFailed(sale.GoodsID, failed, order.FailedUnwritten)
 	err := h.ReturnUnits(t.Context(), sale.GoodsID, failed, today)
-	require.Equal(t, seckill.Unavailable, seckill.ReasonOf(err), "it has a move")
+	require.Equal(t, apierror.Unavailable, apierror.ReasonOf(err), "it has a move")
 	require.NoError(t, h.MarkReleased(t.Context(), sale.GoodsID, []string{out.Moves[0].ID}, today))
 	require.NoError(t, h.ReturnUnits(t.Context(), sale.GoodsID, failed, today))
 	require.Len(t, h.moves(sale.GoodsID), 1)
 	err = h.ReturnUnits(t.Context(), sale.GoodsID, active, today)
-	require.Equal(t, seckill.Conflict, seckill.ReasonOf(err))
+	require.Equal(t, apierror.Conflict, apierror.ReasonOf(err))
 	require.Len(t, h.moves(sale.GoodsID), 1)
 }
 
@@ -148,7 +149,7 @@ func (h fixture) TestRestoreOrder_RestoresOnce(t *testing.T) {
 			undo.MadeAt.Add(-early), 10))(t), "the releaser ignores the move until its time")
 	}
 	_, err := h.ScheduleRelease(t.Context(), sale.GoodsID, l, today.Add(time.Minute))
-	require.Equal(t, seckill.Unavailable, seckill.ReasonOf(err),
+	require.Equal(t, apierror.Unavailable, apierror.ReasonOf(err),
 		"only one caller at a time restores an order")
 	o := must.Get(h.RestoreOrder(t.Context(), deadLetter.ID, undo, at(today)))(t)
 	require.Equal(t, order.Created, o.Status)

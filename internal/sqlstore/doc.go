@@ -13,9 +13,10 @@
 // Payment locks no goods row. It locks order rows in ascending order and inserts payments after
 // that. This order of locks excludes deadlocks between them.
 //
-// Errors: a refusal is a *seckill.Error, an *orderwriter.AdoptError or a named error of the domain.
-// Errors of invalid data of one order (too long, not text, a violated check) are plain. Every other
-// error wraps order.ErrTryAgain: its outcome may be unknown, and the caller may repeat the call.
+// Errors: a refusal is an *apierror.Error, an *orderwriter.AdoptError or a named error of the
+// domain. Errors of invalid data of one order (too long, not text, a violated check) are plain.
+// Every other error wraps order.ErrTryAgain: its outcome may be unknown, and the caller may repeat
+// the call.
 //
 // A Store is safe for concurrent use. GORM is used nowhere else. Package primary connects by MySQL's
 // driver; other packages only read the driver's errors.

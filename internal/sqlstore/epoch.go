@@ -8,8 +8,10 @@ import (
 
 	"gorm.io/gorm"
 
+	"flashsale.dev/seckill/internal/apierror"
 	"flashsale.dev/seckill/internal/event"
 	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/order/message"
 	"flashsale.dev/seckill/internal/order/rebuild"
 	"flashsale.dev/seckill/internal/ordersn"
 	"flashsale.dev/seckill/internal/seckill"
@@ -97,7 +99,7 @@ func checkToken(row saleRow, token int64, now time.Time) error {
 	case row.OpenedOn != "" && !strings.HasPrefix(row.OpenedOn, ended):
 		return rebuild.ErrFenced
 	case row.Status == seckill.Draft && now.UnixMilli() >= row.EndAt:
-		return seckill.NewError(seckill.Conflict, "the sale's end has passed")
+		return apierror.New(apierror.Conflict, "the sale's end has passed")
 	}
 	return nil
 }
@@ -182,7 +184,7 @@ func heldOrders(rows []heldRow, usable string) []order.Held {
 // RecordBarrier records that a barrier passed through the queue; repeats are harmless. GORM's
 // upsert would set goods_id to itself, which Vitess rejects because the column chooses the shard.
 func (s *Store) RecordBarrier(
-	ctx context.Context, goodsID int64, bar order.Barrier, now time.Time,
+	ctx context.Context, goodsID int64, bar message.Barrier, now time.Time,
 ) error {
 	row := barrierRow{
 		GoodsID: goodsID, Epoch: bar.Epoch, Token: bar.Token, ReachedAt: now.UnixMilli(),

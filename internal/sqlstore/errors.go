@@ -8,6 +8,7 @@ import (
 	"github.com/glebarez/go-sqlite"
 	"github.com/go-sql-driver/mysql"
 
+	"flashsale.dev/seckill/internal/apierror"
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/order/orderwriter"
 	"flashsale.dev/seckill/internal/order/payment"
@@ -64,7 +65,7 @@ func isAnswer(err error) bool {
 	if _, adopt := errors.AsType[*orderwriter.AdoptError](err); adopt {
 		return true
 	}
-	return seckill.ReasonOf(err) != ""
+	return apierror.ReasonOf(err) != ""
 }
 
 // dataErrors are the error numbers of MySQL and MariaDB that one row's values cause.

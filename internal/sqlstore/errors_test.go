@@ -17,6 +17,7 @@ import (
 	"github.com/go-sql-driver/mysql"
 	"github.com/stretchr/testify/require"
 
+	"flashsale.dev/seckill/internal/apierror"
 	"flashsale.dev/seckill/internal/cause"
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/order/orderwriter"
@@ -33,7 +34,7 @@ func TestWrapError_SeparatesDataErrorsFromRetryableOnes(t *testing.T) {
 	require.NoError(t, wrapError("op", nil))
 	for _, err := range []error{
 		seckill.ErrNoSuchGoods, rebuild.ErrFenced, order.ErrNoSuchOrder, order.ErrNoSuchDeadLetter,
-		seckill.NewError(seckill.Conflict, "no"), &orderwriter.AdoptError{},
+		apierror.New(apierror.Conflict, "no"), &orderwriter.AdoptError{},
 		fmt.Errorf("x %w", errDoesNotFit), number(1406), number(3819), number(4025), number(1366),
 		number(1264), mysql.ErrPktTooLarge,
 	} {

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"flashsale.dev/seckill/internal/apierror"
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/order/orderwriter"
 	"flashsale.dev/seckill/internal/order/payment"
@@ -248,7 +249,7 @@ func (h fixture) Pay(goodsID int64, sn string, now time.Time) (order.Order, erro
 		ID: "p-" + sn[:min(len(sn), 60)], GoodsID: goodsID, OrderSn: sn, Amount: o.Amount,
 	}, now)
 	if err == nil && r.State != payment.Kept {
-		err = seckill.NewError(seckill.Conflict, "the payment goes back: %s", r.Reason)
+		err = apierror.New(apierror.Conflict, "the payment goes back: %s", r.Reason)
 	}
 	return r.Order, err
 }
@@ -372,7 +373,7 @@ func (h fixture) requireUnreleased(goodsID int64, n int, oldest time.Time) {
 // requireConflict requires a Conflict.
 func requireConflict(t testing.TB, err error) {
 	t.Helper()
-	require.Equal(t, seckill.Conflict, seckill.ReasonOf(err), "%v", err)
+	require.Equal(t, apierror.Conflict, apierror.ReasonOf(err), "%v", err)
 }
 
 var env = servers.NewSuite()

@@ -7,6 +7,7 @@ import (
 
 	"gorm.io/gorm"
 
+	"flashsale.dev/seckill/internal/apierror"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/salechange"
 )
@@ -44,7 +45,7 @@ func (s *Store) runOnce(
 		return nil, nil
 	}
 	row, refusal := s.findAnswer(ctx, key, now)
-	if row != nil || seckill.ReasonOf(refusal) != "" {
+	if row != nil || apierror.ReasonOf(refusal) != "" {
 		return row, refusal // a concurrent transaction committed first
 	}
 	return nil, err

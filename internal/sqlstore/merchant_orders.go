@@ -6,10 +6,10 @@ import (
 
 	"gorm.io/gorm"
 
+	"flashsale.dev/seckill/internal/apierror"
 	"flashsale.dev/seckill/internal/event"
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/order/payment"
-	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/salechange"
 )
 
@@ -33,7 +33,7 @@ func (s *Store) CancelForMerchant(
 			case rows[0].Status != from:
 				return withoutMove(rows[0]), nil
 			case rows[0].ShippedAt != nil:
-				return payment.Cancellation{Err: seckill.NewError(seckill.Conflict,
+				return payment.Cancellation{Err: apierror.New(apierror.Conflict,
 					"the order is shipped; refund it at the payment provider")}, nil
 			}
 			action := salechange.ActCancelOrder
@@ -48,8 +48,8 @@ func (s *Store) CancelForMerchant(
 		})
 }
 
-func notPaid(row orderRow) *seckill.Error {
-	return seckill.NewError(seckill.Conflict, "the order is %s, not paid", row.Status)
+func notPaid(row orderRow) *apierror.Error {
+	return apierror.New(apierror.Conflict, "the order is %s, not paid", row.Status)
 }
 
 // endOrder cancels the one locked order of a status, with its entry in the audit log.
@@ -81,7 +81,7 @@ func returnPayment(
 }
 
 // errNoPayment refuses the refund of an order whose payment an early release did not record.
-var errNoPayment = seckill.NewError(seckill.Conflict,
+var errNoPayment = apierror.New(apierror.Conflict,
 	"no payment of the order is recorded; refund it at the payment provider")
 
 // Ship records that a paid order was sent, by the context's actor. A repeated call with another
@@ -140,9 +140,9 @@ func (s *Store) SetAddress(
 		case done.RowsAffected == 1:
 			return row.order(), nil
 		case row.ShippedAt != nil:
-			return none, seckill.NewError(seckill.Conflict, "the order is shipped")
+			return none, apierror.New(apierror.Conflict, "the order is shipped")
 		default:
-			return none, seckill.NewError(seckill.Conflict, "the order is %s", row.Status)
+			return none, apierror.New(apierror.Conflict, "the order is %s", row.Status)
 		}
 	})
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"flashsale.dev/seckill/internal/apierror"
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/order/payment"
 	"flashsale.dev/seckill/internal/seckill"
@@ -43,9 +44,9 @@ func (h fixture) TestRefund_ReturnsUnitsAndMoneyOnce(t *testing.T) {
 	must.Get(h.receiveOne(p, now))(t)
 
 	done := must.Get(h.CancelForMerchant(seller(t), sale.GoodsID, created, order.Paid, now))(t)
-	require.Equal(t, seckill.Conflict, seckill.ReasonOf(done.Err), "it is not paid")
+	require.Equal(t, apierror.Conflict, apierror.ReasonOf(done.Err), "it is not paid")
 	done = must.Get(h.CancelForMerchant(seller(t), sale.GoodsID, paid, order.Created, now))(t)
-	require.Equal(t, seckill.Conflict, seckill.ReasonOf(done.Err), "it is paid")
+	require.Equal(t, apierror.Conflict, apierror.ReasonOf(done.Err), "it is paid")
 	require.Empty(t, must.Get(h.DueRefunds(t.Context(), now, 10))(t))
 
 	done = must.Get(h.CancelForMerchant(seller(t), sale.GoodsID, paid, order.Paid, now))(t)
@@ -68,7 +69,7 @@ func (h fixture) TestRefund_ReturnsUnitsAndMoneyOnce(t *testing.T) {
 	require.NoError(t, done.Err)
 	require.NotNil(t, done.Move)
 	done = must.Get(h.CancelForMerchant(seller(t), sale.GoodsID, created, order.Paid, now))(t)
-	require.Equal(t, seckill.Conflict, seckill.ReasonOf(done.Err), "it was never paid")
+	require.Equal(t, apierror.Conflict, apierror.ReasonOf(done.Err), "it was never paid")
 	done = must.Get(h.CancelForMerchant(seller(t), sale.GoodsID, "0", order.Created, now))(t)
 	require.ErrorIs(t, done.Err, order.ErrNoSuchOrder)
 	require.Equal(t,
@@ -86,7 +87,7 @@ func (h fixture) TestShip_IsForPaidOrders(t *testing.T) {
 	must.Get(h.receiveOne(h.payment(sale, "p-1", paid), now))(t)
 	first := order.Shipment{Carrier: "邮政", TrackingNumber: "T-1"}
 	_, err := h.Ship(seller(t), sale.GoodsID, created, first, now)
-	require.Equal(t, seckill.Conflict, seckill.ReasonOf(err))
+	require.Equal(t, apierror.Conflict, apierror.ReasonOf(err))
 	_, err = h.Ship(seller(t), sale.GoodsID, "0", first, now)
 	require.ErrorIs(t, err, order.ErrNoSuchOrder)
 
@@ -105,13 +106,13 @@ func (h fixture) TestShip_IsForPaidOrders(t *testing.T) {
 	require.Equal(t, o, h.order(sale.GoodsID, paid))
 
 	done := must.Get(h.CancelForMerchant(seller(t), sale.GoodsID, paid, order.Paid, later))(t)
-	require.Equal(t, seckill.Conflict, seckill.ReasonOf(done.Err))
+	require.Equal(t, apierror.Conflict, apierror.ReasonOf(done.Err))
 	_, err = h.SetAddress(t.Context(), sale.GoodsID, paid, "~1.another")
-	require.Equal(t, seckill.Conflict, seckill.ReasonOf(err))
+	require.Equal(t, apierror.Conflict, apierror.ReasonOf(err))
 	require.Equal(t, "~1.sealed", h.order(sale.GoodsID, paid).Address)
 	must.Get(h.CancelOne(sale.GoodsID, created, now))(t)
 	_, err = h.SetAddress(t.Context(), sale.GoodsID, created, "~1.another")
-	require.Equal(t, seckill.Conflict, seckill.ReasonOf(err))
+	require.Equal(t, apierror.Conflict, apierror.ReasonOf(err))
 	_, err = h.SetAddress(t.Context(), sale.GoodsID, "0", "~1.another")
 	require.ErrorIs(t, err, order.ErrNoSuchOrder)
 	require.NoError(t, h.RecordReveal(seller(t), o, later))

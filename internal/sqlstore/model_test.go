@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"flashsale.dev/seckill/internal/apierror"
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/order/orderwriter"
 	"flashsale.dev/seckill/internal/seckill"
@@ -197,7 +198,7 @@ func (m *model) pay(rt *rapid.T) {
 		o.Status, o.PaidAt = order.Paid, m.now
 	}
 	if o.Status != order.Paid {
-		require.Equal(rt, seckill.Conflict, seckill.ReasonOf(err))
+		require.Equal(rt, apierror.Conflict, apierror.ReasonOf(err))
 		return
 	}
 	require.NoError(rt, err)
@@ -214,7 +215,7 @@ func (m *model) cancel(rt *rapid.T) {
 		m.moves = append(m.moves, *got.Move)
 	}
 	if o.Status != order.Cancelled {
-		require.Equal(rt, seckill.Conflict, seckill.ReasonOf(err))
+		require.Equal(rt, apierror.Conflict, apierror.ReasonOf(err))
 		return
 	}
 	require.NoError(rt, err)

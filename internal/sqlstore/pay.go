@@ -9,10 +9,10 @@ import (
 
 	"gorm.io/gorm"
 
+	"flashsale.dev/seckill/internal/apierror"
 	"flashsale.dev/seckill/internal/event"
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/order/payment"
-	"flashsale.dev/seckill/internal/seckill"
 )
 
 // paymentRow is money that the provider took, by the provider's id. Kept is 1 or NULL: a unique key
@@ -126,7 +126,7 @@ func (s *Store) receive(
 
 // newIDTaken returns the refusal of an id that belongs to another payment.
 func newIDTaken() error {
-	return seckill.NewError(seckill.Conflict, "this payment id belongs to another payment")
+	return apierror.New(apierror.Conflict, "this payment id belongs to another payment")
 }
 
 // receiver decides on payments one after the other. It writes their result once.
@@ -149,7 +149,7 @@ func (r *receiver) receive(p payment.Payment) payment.Receipt {
 		return payment.Receipt{Err: newIDTaken()}
 	case !known && p.Amount == 0 && o.Amount != 0: // no money was charged, so none can go back
 		return payment.Receipt{
-			Err: seckill.NewError(seckill.Conflict, "the amount is not the order's"),
+			Err: apierror.New(apierror.Conflict, "the amount is not the order's"),
 		}
 	case !known:
 		row = r.add(&o, p)

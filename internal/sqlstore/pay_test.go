@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
+	"flashsale.dev/seckill/internal/apierror"
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/order/payment"
 	"flashsale.dev/seckill/internal/seckill"
@@ -77,7 +78,7 @@ func (h fixture) TestReceive_RefundsWhatAnOrderCannotKeep(t *testing.T) {
 		"another amount later":   {ID: "p-1", GoodsID: sale.GoodsID, OrderSn: paid, Amount: 1},
 	} {
 		_, err := h.receiveOne(p, now)
-		require.Equal(t, seckill.Conflict, seckill.ReasonOf(err), name)
+		require.Equal(t, apierror.Conflict, apierror.ReasonOf(err), name)
 	}
 	_, err := h.receiveOne(h.payment(sale, "p-9", "0"), now)
 	require.ErrorIs(t, err, order.ErrNoSuchOrder)
@@ -139,7 +140,7 @@ func (h fixture) TestReceive_BatchHasOneReceiptEach(t *testing.T) {
 				case len(batch[i].ID) > payment.MaxPaymentID:
 					require.True(t, isDataError(r.Err), "%v", r.Err)
 				case r.State == "":
-					require.Equal(t, seckill.Conflict, seckill.ReasonOf(r.Err), "payment %d", i)
+					require.Equal(t, apierror.Conflict, apierror.ReasonOf(r.Err), "payment %d", i)
 				default:
 					require.NoError(t, r.Err)
 					require.Equal(t, batch[i].Payment, r.Payment)

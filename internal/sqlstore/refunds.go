@@ -8,9 +8,9 @@ import (
 
 	"gorm.io/gorm"
 
+	"flashsale.dev/seckill/internal/apierror"
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/order/payment"
-	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/salechange"
 )
 
@@ -125,7 +125,7 @@ func (s *Store) SettleRefund(
 	return s.changeRefund(ctx, paymentID, salechange.ActSettleRefund, note, now,
 		func(tx *gorm.DB, row *paymentRow) error {
 			if row.refund().InProgress(now) {
-				return seckill.NewError(seckill.Conflict,
+				return apierror.New(apierror.Conflict,
 					"an attempt may be in progress; ask again in some seconds")
 			}
 			row.RefundAt, row.RefundProblem = nil, ""

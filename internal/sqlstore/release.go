@@ -7,10 +7,10 @@ import (
 
 	"gorm.io/gorm"
 
+	"flashsale.dev/seckill/internal/apierror"
 	"flashsale.dev/seckill/internal/event"
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/order/payment"
-	"flashsale.dev/seckill/internal/seckill"
 )
 
 // Cancel cancels created orders of a goods and returns their units in one transaction, so that
@@ -45,7 +45,7 @@ func withoutMove(row orderRow) payment.Cancellation {
 		return payment.Cancellation{Order: row.order()}
 	}
 	return payment.Cancellation{
-		Err: seckill.NewError(seckill.Conflict, "the order is %s", row.Status),
+		Err: apierror.New(apierror.Conflict, "the order is %s", row.Status),
 	}
 }
 

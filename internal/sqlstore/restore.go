@@ -6,9 +6,9 @@ import (
 
 	"gorm.io/gorm"
 
+	"flashsale.dev/seckill/internal/apierror"
 	"flashsale.dev/seckill/internal/event"
 	"flashsale.dev/seckill/internal/order"
-	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/reservation"
 	"flashsale.dev/seckill/internal/seckill/salechange"
 )
@@ -47,7 +47,7 @@ func (s *Store) ScheduleRelease(
 			case row.Status != order.Failed:
 				err = newEnded(row)
 			case row.Quantity != l.Quantity:
-				err = seckill.NewError(seckill.Conflict, "the order's row has %d units",
+				err = apierror.New(apierror.Conflict, "the order's row has %d units",
 					row.Quantity)
 			}
 			if err != nil {
@@ -66,7 +66,7 @@ func scheduleRelease(
 	}
 	if len(waiting) > 0 {
 		const why = "the order's units are being released or taken again"
-		return move, seckill.NewUnavailable(why, nil)
+		return move, apierror.NewUnavailable(why, nil)
 	}
 	if err := unretire(tx, &sale); err != nil {
 		return move, err
@@ -85,7 +85,7 @@ func (s *Store) ReturnUnits(
 	return s.inSaleTx(ctx, op, goodsID, func(tx *gorm.DB, sale saleRow) error {
 		row, err := findOrder(tx, goodsID, l.OrderSn)
 		if row.Status.Active() {
-			err = seckill.NewError(seckill.Conflict, "the order is %s", row.Status)
+			err = apierror.New(apierror.Conflict, "the order is %s", row.Status)
 		}
 		if err == nil {
 			_, err = scheduleRelease(tx, sale, l, now)
@@ -129,7 +129,7 @@ func (s *Store) RestoreOrder(
 
 // newEnded is the refusal to restore an order that was written and has ended.
 func newEnded(row orderRow) error {
-	return seckill.NewError(seckill.Conflict,
+	return apierror.New(apierror.Conflict,
 		"the order is %s; its dead letter can only be discarded", row.Status)
 }
 
@@ -144,7 +144,7 @@ func restore(
 	after := held[row.BuyerID] + row.Quantity
 	// The rules may have changed since the order failed, and others may have bought its units.
 	if after > sale.MaxPerBuyerLimit || row.Quantity > sale.Stock {
-		return seckill.NewError(seckill.Conflict,
+		return apierror.New(apierror.Conflict,
 			"the database has too few units, or the buyer has reached the sale's highest limit")
 	}
 	err = updateOne(tx.Exec(`UPDATE orders

@@ -9,6 +9,7 @@ import (
 	"gorm.io/gorm"
 
 	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/order/message"
 	"flashsale.dev/seckill/internal/order/retention"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/reservation"
@@ -34,7 +35,7 @@ func (h fixture) TestForget_DeletesFinishedWorkInBatches(t *testing.T) {
 	}
 	require.NoError(t, h.MarkReleased(ctx, sale.GoodsID, released[:4], today))
 	for token := range int64(4) {
-		bar := order.Barrier{Epoch: 1, Token: token}
+		bar := message.Barrier{Epoch: 1, Token: token}
 		require.NoError(t, h.RecordBarrier(ctx, sale.GoodsID, bar, today))
 	}
 	for i := range 5 {

@@ -9,6 +9,7 @@ import (
 
 	"gorm.io/gorm"
 
+	"flashsale.dev/seckill/internal/apierror"
 	"flashsale.dev/seckill/internal/event"
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/seckill"
@@ -85,7 +86,7 @@ func (s *Store) CloseSale(ctx context.Context, goodsID int64, now time.Time) (se
 			case seckill.Closed:
 				return row, nil
 			case seckill.Draft:
-				return row, seckill.NewError(seckill.Conflict,
+				return row, apierror.New(apierror.Conflict,
 					"a draft is not on sale and can't be closed")
 			}
 			// The audit entry needs the row before the change.

@@ -11,6 +11,7 @@ import (
 
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/order/inventory"
+	"flashsale.dev/seckill/internal/order/message"
 	"flashsale.dev/seckill/internal/order/rebuild"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/reservation"
@@ -282,7 +283,7 @@ func (h fixture) TestBeginEpoch_RejectsOldTokens(t *testing.T) {
 // TestBarrierReached_FindsOnlyItsOwn checks that a barrier counts for its own goods, epoch and
 // token only.
 func (h fixture) TestBarrierReached_FindsOnlyItsOwn(t *testing.T) {
-	bar := order.Barrier{Epoch: 3, Token: 9}
+	bar := message.Barrier{Epoch: 3, Token: 9}
 	reached := func(goodsID, epoch, token int64) bool {
 		return must.Get(h.BarrierReached(t.Context(), goodsID, epoch, token))(t)
 	}

@@ -8,8 +8,8 @@ import (
 
 	"gorm.io/gorm"
 
+	"flashsale.dev/seckill/internal/apierror"
 	"flashsale.dev/seckill/internal/event"
-	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/salechange"
 	"flashsale.dev/seckill/internal/webhook"
 )
@@ -132,7 +132,7 @@ func (s *Store) CreateEndpoint(ctx context.Context, e *webhook.Endpoint) error {
 			return err
 		}
 		if own >= webhook.MaxEndpoints {
-			return seckill.NewError(seckill.Conflict, "you have %d webhooks, which is the most", own)
+			return apierror.New(apierror.Conflict, "you have %d webhooks, which is the most", own)
 		}
 		if err := tx.Create(&row).Error; err != nil {
 			return err
@@ -238,7 +238,7 @@ func (s *Store) RetryDelivery(
 			return webhook.Delivery{}, err
 		}
 		if row.State == webhook.Delivered {
-			return webhook.Delivery{}, seckill.NewError(seckill.Conflict,
+			return webhook.Delivery{}, apierror.New(apierror.Conflict,
 				"the delivery has succeeded")
 		}
 		due := map[string]any{"due_at": now.UnixMilli()}

@@ -11,9 +11,9 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
+	"flashsale.dev/seckill/internal/apierror"
 	"flashsale.dev/seckill/internal/event"
 	"flashsale.dev/seckill/internal/order/retention"
-	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/salechange"
 	"flashsale.dev/seckill/internal/testing/must"
 	"flashsale.dev/seckill/internal/webhook"
@@ -245,7 +245,7 @@ func (h fixture) TestDeliveries_AreListedRetriedAndForgotten(t *testing.T) {
 	require.NoError(t, h.SaveProgress(ctx, e, &again))
 	require.Zero(t, must.Get(h.FindEndpoint(ctx, "e"))(t).Retries)
 	_, err = h.RetryDelivery(ctx, "e", "d1", minutes(4))
-	require.Equal(t, seckill.Conflict, seckill.ReasonOf(err), "it succeeded")
+	require.Equal(t, apierror.Conflict, apierror.ReasonOf(err), "it succeeded")
 	require.Zero(t, must.Get(h.Forget(ctx, retention.Deliveries, minutes(2), 10))(t))
 	require.Equal(t, 1, must.Get(h.Forget(ctx, retention.Deliveries, minutes(9), 1))(t))
 	require.Equal(t, 1, must.Get(h.Forget(ctx, retention.Deliveries, minutes(9), 10))(t))
@@ -386,7 +386,7 @@ func (h fixture) TestCreateEndpoint_CountsConcurrentCalls(t *testing.T) {
 			switch {
 			case err == nil:
 				stored[owner].Add(1)
-			case seckill.ReasonOf(err) == seckill.Conflict:
+			case apierror.ReasonOf(err) == apierror.Conflict:
 				refused[owner].Add(1)
 			default:
 				return err

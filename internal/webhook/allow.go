@@ -12,7 +12,7 @@ import (
 	"strings"
 	"syscall"
 
-	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/apierror"
 )
 
 // Allow names hosts and networks in which endpoints may have private addresses and use http. All
@@ -58,7 +58,7 @@ func (a Allow) contains(addr netip.Addr) bool {
 // CheckURL refuses a URL that can't be an endpoint's, with a BadRequest for the field url.
 func (a Allow) CheckURL(raw string) error {
 	u, err := url.Parse(raw)
-	refuse := func(problem string) error { return seckill.NewFieldError("url", "%s", problem) }
+	refuse := func(problem string) error { return apierror.NewBadField("url", "%s", problem) }
 	switch {
 	case err != nil || u.Hostname() == "" || len(raw) > maxURL || !isPrintable(raw):
 		return refuse(fmt.Sprintf(

@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/apierror"
 	"flashsale.dev/seckill/internal/testing/must"
 )
 
@@ -63,7 +63,7 @@ func TestCheckURL_RefusesWhatNoEndpointMayHave(t *testing.T) {
 		"https://shop.example/" + string(make([]byte, maxURL)),
 	} {
 		err := a.CheckURL(bad)
-		require.Equal(t, seckill.BadRequest, seckill.ReasonOf(err), bad)
+		require.Equal(t, apierror.BadRequest, apierror.ReasonOf(err), bad)
 	}
 	require.ErrorContains(t, a.CheckURL("shop.example/events"), "such as https://")
 	hosts := must.Get(ParseAllow([]string{"hooks.example"}))(t)
@@ -73,7 +73,7 @@ func TestCheckURL_RefusesWhatNoEndpointMayHave(t *testing.T) {
 		"https://0177.0.0.1/", "https://127.1/", "https://./",
 	} {
 		err := hosts.CheckURL(private)
-		require.Equal(t, seckill.BadRequest, seckill.ReasonOf(err), private)
+		require.Equal(t, apierror.BadRequest, apierror.ReasonOf(err), private)
 		require.ErrorContains(t, err, "SECKILL_WEBHOOK_ALLOW", "the message names the remedy")
 		require.NoError(t, a.CheckURL(private), "the dialled address decides: %s", private)
 	}

@@ -21,10 +21,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"flashsale.dev/seckill/internal/apierror"
 	"flashsale.dev/seckill/internal/auth"
 	"flashsale.dev/seckill/internal/event"
 	"flashsale.dev/seckill/internal/order/retention"
-	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/testing/must"
 	"flashsale.dev/seckill/internal/webhook"
 )
@@ -177,7 +177,7 @@ func TestDispatcher_RetriesAPendingDeliveryAtOnceInItsPlace(t *testing.T) {
 	require.Len(t, ids, 4, "two that failed, this one and the next")
 	require.Equal(t, []string{ids[0], ids[0], ids[0]}, ids[:3])
 	_, err := f.service.Retry(t.Context(), merchant(), id, ids[0])
-	require.Equal(t, seckill.Conflict, seckill.ReasonOf(err), "it was delivered")
+	require.Equal(t, apierror.Conflict, apierror.ReasonOf(err), "it was delivered")
 }
 
 // headHook is a store that calls a function before it reads the head of the events.
@@ -704,7 +704,7 @@ func TestDispatcher_DisabledAndDeletedEndpointsGetNothing(t *testing.T) {
 	f.round(d)
 	require.Len(t, r.items(), len(sns)+1)
 	_, err = f.service.Get(ctx, merchant(), deleted.ID)
-	require.Equal(t, seckill.NotFound, seckill.ReasonOf(err))
+	require.Equal(t, apierror.NotFound, apierror.ReasonOf(err))
 }
 
 // polledStore counts the polls of a dispatcher. No endpoint is due.

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"time"
 
+	"flashsale.dev/seckill/internal/apierror"
 	"flashsale.dev/seckill/internal/event"
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/seckill"
@@ -68,7 +69,7 @@ func (s *Service) Create(
 	ctx context.Context, by seckill.Actor, c Change,
 ) (Endpoint, string, error) {
 	if c.URL == nil {
-		return Endpoint{}, "", seckill.NewFieldError("url", "is missing")
+		return Endpoint{}, "", apierror.NewBadField("url", "is missing")
 	}
 	if err := s.Allow.CheckURL(*c.URL); err != nil {
 		return Endpoint{}, "", err
@@ -146,7 +147,7 @@ func (s *Service) Get(ctx context.Context, by seckill.Actor, id string) (Endpoin
 		return Endpoint{}, unavailable(err)
 	}
 	if !e.mayManage(by) {
-		return Endpoint{}, seckill.NewError(seckill.Forbidden, "this is somebody else's webhook")
+		return Endpoint{}, apierror.New(apierror.Forbidden, "this is somebody else's webhook")
 	}
 	return e, nil
 }
@@ -236,10 +237,10 @@ func (s *Service) Retry(
 func unavailable(err error) error {
 	switch {
 	case errors.Is(err, ErrNoSuchEndpoint):
-		return seckill.NewError(seckill.NotFound, "there is no such webhook")
+		return apierror.New(apierror.NotFound, "there is no such webhook")
 	case errors.Is(err, ErrNoSuchDelivery):
-		return seckill.NewError(seckill.NotFound, "there is no such delivery")
+		return apierror.New(apierror.NotFound, "there is no such delivery")
 	default:
-		return seckill.OrUnavailable(err, "the webhooks can't be reached")
+		return apierror.OrUnavailable(err, "the webhooks can't be reached")
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"flashsale.dev/seckill/internal/config"
 	"flashsale.dev/seckill/internal/loadgen/buyer"
 	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/order/message"
 	"flashsale.dev/seckill/internal/ordersn"
 	"flashsale.dev/seckill/internal/seckill/reservation"
 	"flashsale.dev/seckill/internal/testing/buyers"
@@ -93,7 +94,7 @@ func (r *run) message(t *testing.T, goods int64, l reservation.OrderLine) []byte
 	keys := must.Get(config.Auth{JWTSecret: installation.Secret}.OrderKeys())(t)
 	issued := time.Now().Add(-2 * ordersn.PathTTL)
 	l.OrderSn, l.Epoch = ordersn.NewKeys(keys...).Issue(goods, l.BuyerID, issued).String(), 1
-	return order.EncodeOrder(goods, l)
+	return message.EncodeOrder(goods, l)
 }
 
 // awaitLostOrder queries an order of epoch 1 that no server has, until the answer is that it
@@ -102,7 +103,7 @@ func (r *run) awaitLostOrder(t *testing.T, id int64) []byte {
 	t.Helper()
 	asked := time.Now()
 	body := r.message(t, r.goodsID(t), reservation.OrderLine{BuyerID: fmt.Sprint(id), Quantity: 1})
-	m := must.Get(order.Decode(body))(t)
+	m := must.Get(message.Decode(body))(t)
 	sn := m.Orders[0].OrderSn
 	c := r.Buyer(t, id)
 	defer c.HTTP.CloseIdleConnections()

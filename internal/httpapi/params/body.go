@@ -7,7 +7,7 @@ import (
 	"net/http"
 	"strings"
 
-	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/apierror"
 )
 
 // MaxBody is the largest body of a call, in bytes.
@@ -17,14 +17,14 @@ const MaxBody = 64 << 10
 // is one that ends early.
 func ReadBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, error) {
 	if r.ContentLength > limit {
-		return nil, seckill.NewFieldError("body", "is larger than %d bytes", limit)
+		return nil, apierror.NewBadField("body", "is larger than %d bytes", limit)
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, limit))
 	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
-		return nil, seckill.NewFieldError("body", "is larger than %d bytes", limit)
+		return nil, apierror.NewBadField("body", "is larger than %d bytes", limit)
 	}
 	if err != nil {
-		return nil, seckill.NewFieldError("body", "could not be read to its end")
+		return nil, apierror.NewBadField("body", "could not be read to its end")
 	}
 	return body, nil
 }
@@ -36,7 +36,7 @@ func (f *Fields) ReadEncoded(h http.Header, body []byte) error {
 		return nil
 	}
 	if enc := h.Get("Content-Encoding"); enc != "" && !strings.EqualFold(enc, "identity") {
-		return seckill.NewFieldError("Content-Encoding", "is not understood")
+		return apierror.NewBadField("Content-Encoding", "is not understood")
 	}
 	values := h["Content-Type"]
 	if len(values) == 0 {
@@ -58,6 +58,6 @@ func (f *Fields) ReadEncoded(h http.Header, body []byte) error {
 }
 
 func unsupportedType() error {
-	return seckill.NewFieldError("Content-Type", "must be application/json or "+
+	return apierror.NewBadField("Content-Type", "must be application/json or "+
 		"application/x-www-form-urlencoded, in UTF-8, and fit the body")
 }

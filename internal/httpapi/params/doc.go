@@ -4,6 +4,6 @@
 // repeated fields, broken UTF-8, trailing data and bodies above MaxBody are errors. Members of a
 // nested JSON object have dotted names, such as "rate.permitsPerSecond".
 //
-// Every error is a *seckill.Error with the reason BAD_REQUEST and the names of the fields. A
+// Every error is an *apierror.Error with the reason BAD_REQUEST and the names of the fields. A
 // handler takes all its values first and then calls Err for the problems.
 package params

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/apierror"
 )
 
 // kind is the notation of a field's value. JSON types are kept apart: "1" is no number there.
@@ -34,7 +34,7 @@ type Fields struct {
 	objects  []string // of a JSON body, by their names
 	fields   []field
 	first    [3]field // room for the fields of a purchase
-	problems seckill.Problems
+	problems apierror.Problems
 }
 
 // New returns an empty set that accepts the given names from a query or a body. Those in lists may
@@ -162,11 +162,11 @@ func (f *Fields) add(v field) error {
 	case !utf8.ValidString(v.name) || !f.allows(v.name):
 		return f.unknown(v.name)
 	case f.find(v.name) != nil:
-		return seckill.NewFieldError(v.name, "is given twice")
+		return apierror.NewBadField(v.name, "is given twice")
 	case len(f.fields) >= maxFields:
-		return seckill.NewFieldError(v.name, "is a field too many: at most %d are taken", maxFields)
+		return apierror.NewBadField(v.name, "is a field too many: at most %d are taken", maxFields)
 	case !utf8.ValidString(v.text):
-		return seckill.NewFieldError(v.name, "is not valid UTF-8")
+		return apierror.NewBadField(v.name, "is not valid UTF-8")
 	}
 	f.fields = append(f.fields, v)
 	return nil
@@ -197,10 +197,10 @@ func (f *Fields) readQuery(raw, where string) error {
 		name, text, _ := strings.Cut(pair, "=")
 		name, err := url.QueryUnescape(name)
 		if err != nil || strings.Contains(pair, ";") { // some parsers take ";" for a separator
-			return seckill.NewFieldError(where, "is not well-formed")
+			return apierror.NewBadField(where, "is not well-formed")
 		}
 		if text, err = url.QueryUnescape(text); err != nil {
-			return seckill.NewFieldError(printable(name), "is not well-formed")
+			return apierror.NewBadField(printable(name), "is not well-formed")
 		}
 		if err := f.add(field{name: name, text: text}); err != nil {
 			return err

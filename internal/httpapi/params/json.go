@@ -9,7 +9,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/apierror"
 )
 
 // readJSON reads a body that must be one JSON object and nothing after it. The decoder itself
@@ -17,13 +17,13 @@ import (
 func (f *Fields) readJSON(body []byte) error {
 	dec := jsontext.NewDecoder(bytes.NewBuffer(body))
 	if kind := dec.PeekKind(); kind != '{' && kind != 0 {
-		return seckill.NewFieldError("body", "must be a JSON object")
+		return apierror.NewBadField("body", "must be a JSON object")
 	}
 	if err := f.readObject(dec, ""); err != nil {
 		return f.Check(jsonError(err))
 	}
 	if _, err := dec.ReadToken(); !errors.Is(err, io.EOF) {
-		return seckill.NewFieldError("body", "has something after its JSON object")
+		return apierror.NewBadField("body", "has something after its JSON object")
 	}
 	return nil
 }
@@ -89,7 +89,7 @@ func (f *Fields) readList(dec *jsontext.Decoder, name string) error {
 			return err
 		}
 		if strings.Contains(token.String(), ",") || token.String() == "" {
-			return seckill.NewFieldError(name, "has an element that is empty or has a comma")
+			return apierror.NewBadField(name, "has an element that is empty or has a comma")
 		}
 		all = append(all, token.String())
 	}
@@ -128,21 +128,21 @@ func wrongType(dec *jsontext.Decoder, name string) error {
 		_, err := dec.ReadToken()
 		return err
 	}
-	return seckill.NewFieldError(name, "has the wrong type")
+	return apierror.NewBadField(name, "has the wrong type")
 }
 
 // jsonError converts a decoder's error into one that names the field.
 func jsonError(err error) error {
-	if seckill.ReasonOf(err) != "" {
+	if apierror.ReasonOf(err) != "" {
 		return err
 	}
 	syntax, ok := errors.AsType[*jsontext.SyntacticError](err)
 	if !ok || syntax.JSONPointer == "" {
-		return seckill.NewFieldError("body", "is not valid JSON in UTF-8")
+		return apierror.NewBadField("body", "is not valid JSON in UTF-8")
 	}
 	name := printable(strings.Join(slices.Collect(syntax.JSONPointer.Tokens()), "."))
 	if errors.Is(syntax, jsontext.ErrDuplicateName) {
-		return seckill.NewFieldError(name, "is given twice")
+		return apierror.NewBadField(name, "is given twice")
 	}
-	return seckill.NewFieldError(name, "is not valid JSON in UTF-8")
+	return apierror.NewBadField(name, "is not valid JSON in UTF-8")
 }

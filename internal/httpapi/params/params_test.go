@@ -13,7 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/apierror"
 )
 
 // FuzzFields_Read checks two promises of the decoders. An error names its field in valid UTF-8. An
@@ -48,9 +48,9 @@ func FuzzFields_Read(f *testing.F) {
 			err = p.Err()
 		}
 		if err != nil {
-			e, ok := err.(*seckill.Error) //nolint:errorlint // Read promises this exact type
+			e, ok := err.(*apierror.Error) //nolint:errorlint // Read promises this exact type
 			require.True(t, ok, "%v", err)
-			require.Equal(t, seckill.BadRequest, e.Reason)
+			require.Equal(t, apierror.BadRequest, e.Reason)
 			require.NotEmpty(t, e.Problems[0].Field)
 			require.True(t, utf8.ValidString(e.Problems[0].Field))
 		}
@@ -61,7 +61,7 @@ func FuzzFields_Read(f *testing.F) {
 // the problems of the known ones, and that an unknown value is skipped whole.
 func TestRead_ReportsUnknownFieldsWithTheOthers(t *testing.T) {
 	named := func(err error) (names []string) {
-		e, ok := errors.AsType[*seckill.Error](err)
+		e, ok := errors.AsType[*apierror.Error](err)
 		require.True(t, ok, "%v", err)
 		for _, p := range e.Problems {
 			names = append(names, p.Field)

@@ -7,8 +7,10 @@ import (
 	"slices"
 	"time"
 
+	"flashsale.dev/seckill/internal/apierror"
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/order/inventory"
+	"flashsale.dev/seckill/internal/order/message"
 	"flashsale.dev/seckill/internal/ordersn"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/reservation"
@@ -128,8 +130,8 @@ func (s *Service) Requeue(
 func (s *Service) lineOf(d order.DeadLetter) (reservation.OrderLine, error) {
 	l, readable := d.Line()
 	n, err := s.Keys.Verify(l.OrderSn, l.BuyerID)
-	if !readable || err != nil || n.GoodsID != d.GoodsID || order.CheckLine(l) != nil {
-		return l, seckill.NewError(seckill.Conflict,
+	if !readable || err != nil || n.GoodsID != d.GoodsID || message.CheckLine(l) != nil {
+		return l, apierror.New(apierror.Conflict,
 			"this dead letter holds no order that could be written; it can only be discarded")
 	}
 	return l, nil
@@ -154,7 +156,7 @@ func (s *Service) releaseFirst(ctx context.Context, d order.DeadLetter, epoch in
 		}
 		s.Releaser.Release(ctx, slices.DeleteFunc(moves, planned))
 	}
-	return seckill.NewUnavailable("the order's units are on their way back or being taken anew",
+	return apierror.NewUnavailable("the order's units are on their way back or being taken anew",
 		nil)
 }
 
@@ -210,7 +212,7 @@ func (s *Service) revive(
 // nothingLeft returns the Conflict of a requeue that Redis refused, with the available units if
 // Redis replies.
 func (s *Service) nothingLeft(ctx context.Context, goodsID int64) error {
-	e := seckill.NewError(seckill.Conflict,
+	e := apierror.New(apierror.Conflict,
 		"Redis has too few units left, or the buyer has reached the sale's highest limit or used "+
 			"the path again")
 	if v, err := s.Redis.View(ctx, goodsID); err == nil {
@@ -223,15 +225,15 @@ func (s *Service) nothingLeft(ctx context.Context, goodsID int64) error {
 func storeError(err error) error {
 	switch {
 	case errors.Is(err, order.ErrNoSuchDeadLetter):
-		return seckill.NewError(seckill.NotFound, "there is no such dead letter, or no longer")
+		return apierror.New(apierror.NotFound, "there is no such dead letter, or no longer")
 	case errors.Is(err, seckill.ErrNoSuchGoods):
-		return seckill.NewError(seckill.Conflict,
+		return apierror.New(apierror.Conflict,
 			"this dead letter's sale does not exist; it can only be discarded")
 	case errors.Is(err, order.ErrNoSuchOrder):
-		return seckill.NewError(seckill.Conflict,
+		return apierror.New(apierror.Conflict,
 			"this order was never written; while it is pending, it is published again by itself")
 	default:
-		return seckill.OrUnavailable(err,
+		return apierror.OrUnavailable(err,
 			"the dead letters can't be reached, or the outcome is unknown")
 	}
 }

@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/order/message"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/reservation"
 	"flashsale.dev/seckill/internal/testing/must"
@@ -20,19 +20,19 @@ import (
 // FuzzDecode checks that every message decodes to the orders of one goods or to a barrier, or is
 // rejected as malformed. Decoded orders must survive another round of encoding and decoding.
 func FuzzDecode(f *testing.F) {
-	line := order.EncodeLine(
+	line := message.EncodeLine(
 		reservation.OrderLine{OrderSn: "06cq", BuyerID: "7", Quantity: 1, Name: "李雷", Phone: "+86"},
 	)
-	barrier, _ := order.EncodeBarrier(42, order.Barrier{Epoch: 3, Token: 9})
-	f.Add(order.EncodeOrders(42, order.JoinEntries([][]byte{line, line})))
+	barrier, _ := message.EncodeBarrier(42, message.Barrier{Epoch: 3, Token: 9})
+	f.Add(message.EncodeOrders(42, message.JoinEntries([][]byte{line, line})))
 	f.Add(barrier)
 	f.Add([]byte(`{"goodsId":"-1","orders":[{"quantity":1e3}]}`))
 	f.Add([]byte(`{"goodsId":"42","goodsId":"43","orders":[{"buyerId":7,"quantity":1}]}`))
 	f.Add([]byte("{\"goodsId\":\"42\",\"orders\":[{\"name\":\"\xff\"}]}"))
 	f.Fuzz(func(t *testing.T, body []byte) {
-		m, err := order.Decode(body)
+		m, err := message.Decode(body)
 		if err != nil {
-			require.ErrorIs(t, err, order.ErrMalformed)
+			require.ErrorIs(t, err, message.ErrMalformed)
 			return
 		}
 		require.Positive(t, m.GoodsID)
@@ -42,9 +42,10 @@ func FuzzDecode(f *testing.F) {
 		}
 		entries := make([][]byte, len(m.Orders))
 		for i, l := range m.Orders {
-			entries[i] = order.EncodeLine(l)
+			entries[i] = message.EncodeLine(l)
 		}
-		again := must.Get(order.Decode(order.EncodeOrders(m.GoodsID, order.JoinEntries(entries))))(t)
+		encoded := message.EncodeOrders(m.GoodsID, message.JoinEntries(entries))
+		again := must.Get(message.Decode(encoded))(t)
 		require.Equal(t, m.Orders, again.Orders)
 	})
 }
@@ -58,16 +59,16 @@ func FuzzDecodeLine(f *testing.F) {
 	f.Add([]byte(`{"buyerId":7,"buyerId":8,"quantity":1}`))
 	f.Add([]byte("{\"buyerId\":7,\"quantity\":1,\"name\":\"\xff\"}"))
 	f.Fuzz(func(t *testing.T, entry []byte) {
-		l, err := order.DecodeLine(entry)
+		l, err := message.DecodeLine(entry)
 		if err != nil {
-			require.True(t, errors.Is(err, order.ErrMalformed), "%v", err)
+			require.True(t, errors.Is(err, message.ErrMalformed), "%v", err)
 			return
 		}
 		require.True(t, userid.Valid(l.BuyerID) && l.Quantity > 0 && l.Quantity <= seckill.MaxPerBuyerLimit,
 			"%+v", l)
-		text := order.EncodeLine(l)
+		text := message.EncodeLine(l)
 		require.False(t, bytes.ContainsRune(text, '\n'))
-		require.Equal(t, l, must.Get(order.DecodeLine(text))(t))
+		require.Equal(t, l, must.Get(message.DecodeLine(text))(t))
 		require.JSONEq(t, string(must.Get(json.Marshal(l))(t)), string(text))
 	})
 }
@@ -85,22 +86,24 @@ func FuzzFindEntry(f *testing.F) {
 		}
 		entries := make([][]byte, len(lines))
 		for i, l := range lines {
-			entries[i] = order.EncodeLine(l)
+			entries[i] = message.EncodeLine(l)
 		}
-		array := order.JoinArrays([][]byte{order.JoinEntries(entries[:1]), order.JoinEntries(entries[1:])})
-		require.Equal(t, order.JoinEntries(entries), array)
+		array := message.JoinArrays([][]byte{
+			message.JoinEntries(entries[:1]), message.JoinEntries(entries[1:]),
+		})
+		require.Equal(t, message.JoinEntries(entries), array)
 		if sn == "06cp" || sn == "06cr" {
 			return
 		}
-		for i, entry := range must.Get(order.SplitEntries(array))(t) {
+		for i, entry := range must.Get(message.SplitEntries(array))(t) {
 			require.Equal(t, entries[i], []byte(entry))
 		}
 		for i, want := range []string{"06cp", sn, "06cr"} {
-			found, ok := order.FindEntry(array, want)
+			found, ok := message.FindEntry(array, want)
 			require.True(t, ok)
 			require.Equal(t, entries[i], found)
 		}
-		_, ok := order.FindEntry(array, sn+"x06")
+		_, ok := message.FindEntry(array, sn+"x06")
 		require.False(t, ok)
 	})
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"flashsale.dev/seckill/internal/apierror"
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/salechange"
@@ -91,7 +92,7 @@ func (s *SaleService) reachBuyers(ctx context.Context, goodsID int64, c salechan
 		err = s.requireOpenMasterHas(ctx, goodsID)
 	}
 	if err != nil {
-		return seckill.NewUnavailable("the change is stored, but buyers may have the old period, "+
+		return apierror.NewUnavailable("the change is stored, but buyers may have the old period, "+
 			"limit or rate still; ask again with the same Idempotency-Key", err)
 	}
 	return nil
@@ -104,7 +105,7 @@ func (s *SaleService) cut(ctx context.Context, c StockCut) (sale seckill.Sale, e
 		return err
 	})
 	if err != nil {
-		return sale, seckill.OrUnavailable(err,
+		return sale, apierror.OrUnavailable(err,
 			"the change is stored and its outcome is not known yet")
 	}
 	if c.State == CutDone {
@@ -119,7 +120,7 @@ func (s *SaleService) cut(ctx context.Context, c StockCut) (sale seckill.Sale, e
 }
 
 func isStockDeltaError(err error) bool {
-	e, ok := errors.AsType[*seckill.Error](err)
+	e, ok := errors.AsType[*apierror.Error](err)
 	return ok && e.Detail.Name == "available"
 }
 
@@ -127,7 +128,7 @@ func isStockDeltaError(err error) bool {
 func (s *SaleService) stockDeltaError(ctx context.Context, goodsID int64) error {
 	v, err := s.Redis.View(ctx, goodsID)
 	if err != nil {
-		return seckill.NewUnavailable("the unsold units can't be counted", err)
+		return apierror.NewUnavailable("the unsold units can't be counted", err)
 	}
 	return salechange.NewStockDeltaError(v.Available)
 }
@@ -154,7 +155,7 @@ func (s *SaleService) answered(
 		return seckill.Sale{}, false, err
 	}
 	sale, known, err := s.Store.Answered(ctx, key, now)
-	return sale, known, seckill.OrUnavailable(err, "the Idempotency-Key can't be looked up")
+	return sale, known, apierror.OrUnavailable(err, "the Idempotency-Key can't be looked up")
 }
 
 // Delete removes a draft of the actor; any other sale is a Conflict. A repeated key succeeds again.
@@ -178,12 +179,12 @@ func (s *SaleService) Delete(
 	return orUnavailable(err, "the draft could not be deleted")
 }
 
-// orUnavailable is seckill.OrUnavailable, for a draft that may be deleted after Get has found it.
+// orUnavailable is apierror.OrUnavailable, for a draft that may be deleted after Get has found it.
 func orUnavailable(err error, what string) error {
 	if errors.Is(err, seckill.ErrNoSuchGoods) {
 		return seckill.NewNoSuchSale()
 	}
-	return seckill.OrUnavailable(err, what)
+	return apierror.OrUnavailable(err, what)
 }
 
 // syncSale writes a sale's fields from MySQL to Redis. The row's version orders concurrent changes.

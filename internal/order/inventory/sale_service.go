@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"flashsale.dev/seckill/internal/apierror"
 	"flashsale.dev/seckill/internal/order/rebuild"
 	"flashsale.dev/seckill/internal/order/reconcile"
 	"flashsale.dev/seckill/internal/seckill"
@@ -40,7 +41,7 @@ func (s *SaleService) Create(
 	}
 	sale, err := s.Store.CreateSale(seckill.WithActor(ctx, by), n.Draft(by.ID, now), key)
 	if err != nil {
-		return seckill.Sale{}, seckill.OrUnavailable(err, "the sale could not be stored")
+		return seckill.Sale{}, apierror.OrUnavailable(err, "the sale could not be stored")
 	}
 	return sale, nil
 }
@@ -59,7 +60,7 @@ func (s *SaleService) AuditTrail(
 		f.MerchantID = by.ManagedMerchant()
 	}
 	entries, err := s.Store.AuditTrail(ctx, f, before, limit)
-	return entries, seckill.OrUnavailable(err, "the changes can't be listed")
+	return entries, apierror.OrUnavailable(err, "the changes can't be listed")
 }
 
 // Get reads one sale. It returns NotFound, or Forbidden for another merchant's sale.
@@ -71,9 +72,9 @@ func (s *SaleService) Get(
 	case errors.Is(err, seckill.ErrNoSuchGoods):
 		return seckill.Sale{}, seckill.NewNoSuchSale()
 	case err != nil:
-		return seckill.Sale{}, seckill.NewUnavailable("the sale can't be looked up", err)
+		return seckill.Sale{}, apierror.NewUnavailable("the sale can't be looked up", err)
 	case !by.MayManage(sale.MerchantID):
-		return seckill.Sale{}, seckill.NewError(seckill.Forbidden,
+		return seckill.Sale{}, apierror.New(apierror.Forbidden,
 			"this is another merchant's sale")
 	}
 	return sale, nil
@@ -86,7 +87,7 @@ func (s *SaleService) List(
 ) ([]seckill.Sale, error) {
 	sales, err := s.Store.SalesOf(ctx, by.ManagedMerchant(), below, limit)
 	if err != nil {
-		return nil, seckill.NewUnavailable("the sales can't be listed", err)
+		return nil, apierror.NewUnavailable("the sales can't be listed", err)
 	}
 	return sales, nil
 }
@@ -105,7 +106,7 @@ func (s *SaleService) Expose(
 		return seckill.Sale{}, err
 	}
 	if sale.Status == seckill.Closed || !now.Before(sale.EndAt) {
-		return seckill.Sale{}, seckill.NewError(seckill.Conflict,
+		return seckill.Sale{}, apierror.New(apierror.Conflict,
 			"the sale is over and can't be exposed")
 	}
 	if sale.Status == seckill.Exposed {
@@ -144,7 +145,7 @@ func (s *SaleService) Close(
 		err = s.requireOpenMasterHas(ctx, goodsID)
 	}
 	if err != nil {
-		return seckill.Sale{}, seckill.NewUnavailable(
+		return seckill.Sale{}, apierror.NewUnavailable(
 			"the sale is closed in the database, but may be open to buyers still", err)
 	}
 	s.Log.InfoContext(ctx, "sale closed", "goods_id", goodsID)
@@ -164,7 +165,7 @@ func (s *SaleService) Now(ctx context.Context) time.Time {
 func (s *SaleService) now(ctx context.Context) (time.Time, error) {
 	now, err := s.Store.Now(ctx)
 	if err != nil {
-		err = seckill.NewUnavailable("the database's clock can't be read", err)
+		err = apierror.NewUnavailable("the database's clock can't be read", err)
 	}
 	return now, err
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"flashsale.dev/seckill/internal/apierror"
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/order/rebuild"
 	"flashsale.dev/seckill/internal/seckill"
@@ -51,14 +52,14 @@ func TestExpose_ReportsWhatMayBeExposed(t *testing.T) {
 		status  seckill.Status
 		left    time.Duration
 		err     error
-		refusal seckill.Reason
+		refusal apierror.Reason
 		exposed []int64
 	}{
 		"exposed before":    {seckill.Exposed, 1, nil, "", []int64{1}},
 		"exposed meanwhile": {seckill.Draft, 1, rebuild.ErrFenced, "", []int64{1}},
-		"MySQL fails":       {seckill.Draft, 1, context.Canceled, seckill.Unavailable, []int64{1}},
-		"over":              {seckill.Draft, 0, nil, seckill.Conflict, nil},
-		"closed":            {seckill.Closed, 1, nil, seckill.Conflict, nil},
+		"MySQL fails":       {seckill.Draft, 1, context.Canceled, apierror.Unavailable, []int64{1}},
+		"over":              {seckill.Draft, 0, nil, apierror.Conflict, nil},
+		"closed":            {seckill.Closed, 1, nil, apierror.Conflict, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -70,7 +71,7 @@ func TestExpose_ReportsWhatMayBeExposed(t *testing.T) {
 				var exposed []int64
 				s.Exposed = func(goodsID int64) { exposed = append(exposed, goodsID) }
 				_, err := s.Expose(t.Context(), seckill.Actor{Role: seckill.Operator}, 1)
-				require.Equal(t, c.refusal, seckill.ReasonOf(err), "%v", err)
+				require.Equal(t, c.refusal, apierror.ReasonOf(err), "%v", err)
 				require.Equal(t, c.exposed, exposed)
 			})
 		})

@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/order/message"
 	"flashsale.dev/seckill/internal/workers"
 )
 
@@ -94,7 +95,7 @@ func (c *Consumer) collect(
 			if !ok {
 				return nil // the broker accepts no acknowledgement and redelivers the batch
 			}
-			message, err := order.Decode(d.Body)
+			message, err := message.Decode(d.Body)
 			r := received{d, message, err}
 			batch, orders = append(batch, r), orders+r.size()
 			if isDue == nil {
@@ -112,7 +113,7 @@ func (c *Consumer) collect(
 // received is a delivery and its decoded message.
 type received struct {
 	order.Delivery
-	message order.Message
+	message message.Message
 	err     error // of decoding the message
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 
 	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/order/message"
 	"flashsale.dev/seckill/internal/ordersn"
 )
 
@@ -26,7 +27,7 @@ func (w *Writer) fail(
 func (w *Writer) failOne(
 	ctx context.Context, goodsID int64, l sourcedLine, reason order.FailureReason,
 ) error {
-	body := order.EncodeOrder(goodsID, l.OrderLine)
+	body := message.EncodeOrder(goodsID, l.OrderLine)
 	d := newDeadLetter(goodsID, l.OrderSn, reason, l.delivery, body)
 	began := time.Now()
 	var out order.Outcome

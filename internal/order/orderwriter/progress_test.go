@@ -11,6 +11,7 @@ import (
 
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/order/inventory"
+	"flashsale.dev/seckill/internal/order/message"
 	"flashsale.dev/seckill/internal/order/orderwriter"
 	"flashsale.dev/seckill/internal/ordersn"
 	"flashsale.dev/seckill/internal/seckill"
@@ -69,7 +70,7 @@ func (s *slowSale) WriteBatch(_ context.Context, b orderwriter.Batch) (order.Out
 }
 
 func (s *slowSale) RecordBarrier(
-	_ context.Context, goodsID int64, _ order.Barrier, _ time.Time,
+	_ context.Context, goodsID int64, _ message.Barrier, _ time.Time,
 ) error {
 	s.written <- -goodsID
 	return nil
@@ -100,9 +101,9 @@ func TestConsumer_SlowSaleDelaysNoOther(t *testing.T) {
 		go func() { ended <- s.consumer(s).Run(ctx) }()
 		const barrier = 0
 		for i, goods := range []int64{1, 2, 1, barrier, 3, 4, 2, 5} {
-			body := must.Get(order.EncodeBarrier(1, order.Barrier{Epoch: 1}))(t)
+			body := must.Get(message.EncodeBarrier(1, message.Barrier{Epoch: 1}))(t)
 			if goods != barrier {
-				body = order.EncodeOrder(goods, numbered(goods))
+				body = message.EncodeOrder(goods, numbered(goods))
 			}
 			s.deliveries <- order.Delivery{Body: body, Tag: uint64(i + 1)}
 		}
@@ -133,7 +134,7 @@ func TestConsumer_StopAcknowledgesNoUnwrittenMessage(t *testing.T) {
 		go func() { ended <- s.consumer(s).Run(ctx) }()
 		for goods := range int64(10) {
 			s.deliveries <- order.Delivery{
-				Body: order.EncodeOrder(goods+1, numbered(goods+1)), Tag: uint64(goods + 1),
+				Body: message.EncodeOrder(goods+1, numbered(goods+1)), Tag: uint64(goods + 1),
 			}
 		}
 		time.Sleep(time.Second)
@@ -190,14 +191,14 @@ func TestWriter_ForgedLinesBecomeDeadLetters(t *testing.T) {
 		right, buyers, goods, nothing := numbered(1), numbered(1), numbered(2), numbered(1)
 		buyers.BuyerID, nothing.Quantity = "8", 0
 		forged := []reservation.OrderLine{buyers, goods, nothing}
-		entries := [][]byte{order.EncodeLine(right)}
+		entries := [][]byte{message.EncodeLine(right)}
 		for _, l := range forged {
-			entries = append(entries, order.EncodeLine(l))
+			entries = append(entries, message.EncodeLine(l))
 		}
 		unknown := numbered(2)
 		for i, body := range [][]byte{
-			order.EncodeOrders(1, order.JoinEntries(entries)), order.EncodeOrder(2, unknown),
-			order.EncodeOrder(3, numbered(3)),
+			message.EncodeOrders(1, message.JoinEntries(entries)), message.EncodeOrder(2, unknown),
+			message.EncodeOrder(3, numbered(3)),
 		} {
 			r.deliveries <- order.Delivery{Body: body, Tag: uint64(i + 1)}
 		}

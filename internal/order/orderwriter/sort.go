@@ -2,6 +2,7 @@ package orderwriter
 
 import (
 	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/order/message"
 	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
@@ -18,7 +19,7 @@ type sorted struct {
 
 type goodsBarrier struct {
 	goodsID int64
-	order.Barrier
+	message.Barrier
 }
 
 // sourcedLine is an order line and the delivery that contained it.
@@ -54,9 +55,9 @@ func (w *Writer) sortLines(s *sorted, r received, done int) {
 	goods := r.message.GoodsID
 	for _, l := range r.message.Orders {
 		n, err := w.Keys.Verify(l.OrderSn, l.BuyerID)
-		if err != nil || n.GoodsID != goods || order.CheckLine(l) != nil {
+		if err != nil || n.GoodsID != goods || message.CheckLine(l) != nil {
 			s.dead = append(s.dead,
-				newMalformed(goods, l.OrderSn, r.DeliveryInfo, order.EncodeLine(l)))
+				newMalformed(goods, l.OrderSn, r.DeliveryInfo, message.EncodeLine(l)))
 			continue
 		}
 		if _, known := s.lines[goods]; !known {

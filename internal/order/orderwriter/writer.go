@@ -8,6 +8,7 @@ import (
 
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/order/inventory"
+	"flashsale.dev/seckill/internal/order/message"
 	"flashsale.dev/seckill/internal/ordersn"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/reservation"
@@ -40,7 +41,7 @@ type BatchStore interface {
 	// AddDeadLetter keeps a message that has no row.
 	AddDeadLetter(ctx context.Context, d order.DeadLetter) error
 	// RecordBarrier records that every message before the barrier is committed.
-	RecordBarrier(ctx context.Context, goodsID int64, b order.Barrier, now time.Time) error
+	RecordBarrier(ctx context.Context, goodsID int64, b message.Barrier, now time.Time) error
 }
 
 // Redis holds the reservations that the writer settles and adopts.

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/order/message"
 )
 
 // Store reads the outbox and the pending reservations in Redis.
@@ -70,7 +71,7 @@ func (p *Publisher) publishEntries(ctx context.Context, goodsID int64, entries [
 	var g errgroup.Group
 	for _, e := range entries {
 		g.Go(func() error {
-			body := order.EncodeOrders(goodsID, e.Entries)
+			body := message.EncodeOrders(goodsID, e.Entries)
 			if err := p.Queue.Publish(ctx, goodsID, body); err != nil {
 				return err
 			}
@@ -122,5 +123,5 @@ func (p *Publisher) publishMessage(
 	}
 	ctx, cancel := context.WithTimeout(ctx, p.Timeout)
 	defer cancel()
-	return p.Queue.Publish(ctx, goodsID, order.EncodeOrders(goodsID, order.JoinEntries(lines)))
+	return p.Queue.Publish(ctx, goodsID, message.EncodeOrders(goodsID, message.JoinEntries(lines)))
 }

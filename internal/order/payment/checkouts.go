@@ -5,9 +5,9 @@ import (
 	"errors"
 	"time"
 
+	"flashsale.dev/seckill/internal/apierror"
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/order/query"
-	"flashsale.dev/seckill/internal/seckill"
 )
 
 // openPage returns a payable order with the page where its buyer pays. The checkout is recorded
@@ -24,11 +24,11 @@ func (s *Service) openPage(ctx context.Context, o order.Order, now time.Time) (o
 	if c.ID == "" {
 		c, err = openAndSave(ctx, s.pages, s.store, o, c)
 		switch {
-		case seckill.ReasonOf(err) == seckill.Conflict:
+		case apierror.ReasonOf(err) == apierror.Conflict:
 			s.log.WarnContext(ctx, "an order has no payment page", "order_sn", o.OrderSn, "err", err)
 			return order.Order{}, err
 		case err != nil:
-			return order.Order{}, seckill.NewUnavailable(
+			return order.Order{}, apierror.NewUnavailable(
 				"the payment provider did not return a page", err,
 			)
 		}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"flashsale.dev/seckill/internal/apierror"
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/seckill"
 )
@@ -236,7 +237,7 @@ func TestOpenPage_RefusedAttemptIsOver(t *testing.T) {
 		o := order.Order{PayBy: now.Add(left)}
 		o.OrderSn = left.String()
 		_, err := s.openPage(t.Context(), o, now)
-		require.Equal(t, seckill.Unavailable, seckill.ReasonOf(err))
+		require.Equal(t, apierror.Unavailable, apierror.ReasonOf(err))
 		require.Equal(t, ask, b.ask.Sub(now))
 		require.Contains(t, b.ended, o.OrderSn)
 	}

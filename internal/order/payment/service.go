@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"time"
 
+	"flashsale.dev/seckill/internal/apierror"
 	"flashsale.dev/seckill/internal/batcher"
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/order/inventory"
@@ -66,7 +67,7 @@ func (s *Service) Pay(ctx context.Context, by seckill.Actor, orderSn string) (or
 	}
 	now, err := s.store.Now(ctx)
 	if err != nil {
-		return order.Order{}, seckill.NewUnavailable("the database's clock can't be read", err)
+		return order.Order{}, apierror.NewUnavailable("the database's clock can't be read", err)
 	}
 	if reason := RefundReasonFor(o, now); reason != "" {
 		return order.Order{}, newUnpayable(o)
@@ -78,10 +79,10 @@ func (s *Service) Pay(ctx context.Context, by seckill.Actor, orderSn string) (or
 	}
 	p, err := s.charge(ctx, o)
 	switch {
-	case seckill.ReasonOf(err) == seckill.Conflict:
+	case apierror.ReasonOf(err) == apierror.Conflict:
 		return order.Order{}, err
 	case err != nil:
-		return order.Order{}, seckill.NewUnavailable("the payment's outcome is unknown", err)
+		return order.Order{}, apierror.NewUnavailable("the payment's outcome is unknown", err)
 	}
 	r, err := s.receive(ctx, p)
 	switch {
@@ -120,7 +121,7 @@ func (s *Service) Receive(ctx context.Context, p Payment) (Receipt, error) {
 			return r, nil
 		}
 	}
-	if o.Status != order.Queued && seckill.ReasonOf(err) != seckill.Unavailable {
+	if o.Status != order.Queued && apierror.ReasonOf(err) != apierror.Unavailable {
 		s.log.WarnContext(ctx, "payment refused", "payment_id", p.ID, "order_sn", p.OrderSn,
 			"amount", p.Amount, "currency", p.Currency, "err", err)
 	}
@@ -201,7 +202,7 @@ func (s *Service) releaseBatch(
 // newUnpayable returns the refusal of an order that cannot be paid.
 func newUnpayable(o order.Order) error {
 	if o.Status == order.Created {
-		return seckill.NewError(seckill.Conflict, "the time to pay is over")
+		return apierror.New(apierror.Conflict, "the time to pay is over")
 	}
-	return seckill.NewError(seckill.Conflict, "the order is %s", o.Status)
+	return apierror.New(apierror.Conflict, "the order is %s", o.Status)
 }

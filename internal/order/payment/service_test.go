@@ -9,8 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"flashsale.dev/seckill/internal/apierror"
 	"flashsale.dev/seckill/internal/order"
-	"flashsale.dev/seckill/internal/seckill"
 )
 
 // heldStore is a Store that answers a batch of payments after the test has received its ids.
@@ -65,6 +65,6 @@ func TestService_ConcurrentPaymentsShareTransaction(t *testing.T) {
 		require.Equal(t, outcome{id: "gone"}, <-gone)
 		require.Equal(t, outcome{id: "b"}, <-b)
 		require.Equal(t, outcome{id: "c"}, <-c)
-		require.Equal(t, seckill.NotFound, seckill.ReasonOf((<-bad).err))
+		require.Equal(t, apierror.NotFound, apierror.ReasonOf((<-bad).err))
 	})
 }

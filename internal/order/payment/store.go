@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"flashsale.dev/seckill/internal/apierror"
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/seckill"
 )
@@ -77,7 +78,7 @@ type Store interface {
 var (
 	ErrNoSuchPayment = errors.New("the payment is not recorded")
 	// ErrNoSuchRefund reports that a payment is unknown or not to be refunded.
-	ErrNoSuchRefund = seckill.NewError(seckill.NotFound, "there is no such refund")
+	ErrNoSuchRefund = apierror.New(apierror.NotFound, "there is no such refund")
 )
 
 // CheckoutStore records the providers' pages, and refunds and disputes that a provider reports.

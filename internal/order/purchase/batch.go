@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/order/message"
 	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
@@ -73,7 +74,7 @@ func (s *Service) reserveBatch(
 		if s.counters != nil {
 			s.counters.Took(key.goodsID, taken)
 		}
-		body := order.EncodeOrders(key.goodsID, res.Entries)
+		body := message.EncodeOrders(key.goodsID, res.Entries)
 		go s.publish(ctx, key.goodsID, res.OutboxID, body, publishBy, pub)
 		pub.waitBriefly()
 	}

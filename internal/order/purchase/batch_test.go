@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"flashsale.dev/seckill/internal/apierror"
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/order/purchase"
 	"flashsale.dev/seckill/internal/ordersn"
@@ -117,7 +118,7 @@ func TestPlace_BatchWaitsForConfirmOfTheOneBefore(t *testing.T) {
 				require.Equal(t, batch{3, c.waits}, second)
 				require.Len(t, failed, c.failed)
 				for _, err := range failed {
-					require.Equal(t, seckill.Unavailable, seckill.ReasonOf(err))
+					require.Equal(t, apierror.Unavailable, apierror.ReasonOf(err))
 				}
 			})
 		})
@@ -132,7 +133,7 @@ func TestPlace_BatchWithoutUnitsDelaysNoOther(t *testing.T) {
 		require.Zero(t, second.after)
 		require.Len(t, failed, 4)
 		for _, err := range failed {
-			require.Equal(t, seckill.SoldOut, seckill.ReasonOf(err))
+			require.Equal(t, apierror.SoldOut, apierror.ReasonOf(err))
 		}
 	})
 }
@@ -170,24 +171,24 @@ func TestCheckSoldOut_AsksOnlyAfterACallThatFoundNoUnit(t *testing.T) {
 		}
 	}
 	valid := request(time.Now())
-	expectRefusal := func(reason seckill.Reason, p purchase.Request, asked int) {
+	expectRefusal := func(reason apierror.Reason, p purchase.Request, asked int) {
 		t.Helper()
-		require.Equal(t, reason, seckill.ReasonOf(service.CheckSoldOut(t.Context(), p)))
+		require.Equal(t, reason, apierror.ReasonOf(service.CheckSoldOut(t.Context(), p)))
 		require.Equal(t, asked, store.asked)
 	}
 	sellsOut := func() {
 		_, err := service.Place(t.Context(), valid)
-		require.Equal(t, seckill.SoldOut, seckill.ReasonOf(err))
+		require.Equal(t, apierror.SoldOut, apierror.ReasonOf(err))
 	}
 	expectRefusal("", valid, 0)
 	sellsOut()
-	expectRefusal(seckill.SoldOut, valid, 1)
+	expectRefusal(apierror.SoldOut, valid, 1)
 	expectRefusal("", request(time.Now().Add(-ordersn.PathTTL)), 1) // it may have an order
 	invented := valid
 	invented.Path = request(time.Now()).Path[:31] + "x"
 	expectRefusal("", invented, 1)
 	store.away = context.DeadlineExceeded
-	expectRefusal(seckill.Unavailable, valid, 2)
+	expectRefusal(apierror.Unavailable, valid, 2)
 	expectRefusal("", valid, 2)
 	store.away, store.returned = nil, true
 	sellsOut()

@@ -8,8 +8,10 @@ import (
 
 	lru "github.com/hashicorp/golang-lru/v2"
 
+	"flashsale.dev/seckill/internal/apierror"
 	"flashsale.dev/seckill/internal/batcher"
 	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/order/message"
 	"flashsale.dev/seckill/internal/order/stats"
 	"flashsale.dev/seckill/internal/ordersn"
 	"flashsale.dev/seckill/internal/seckill"
@@ -119,13 +121,13 @@ func NewService(
 func (s *Service) Place(ctx context.Context, p Request) (string, error) {
 	r := s.reservation(p)
 	got, err := s.reserve(ctx, p.GoodsID, r)
-	reason := seckill.ReasonOf(err)
-	retired := reason == seckill.Ended || reason == seckill.BadPath // see gateError
+	reason := apierror.ReasonOf(err)
+	retired := reason == apierror.Ended || reason == apierror.BadPath // see gateError
 	if (retired || got.Code == reservation.WrongPath) && r.StoredPath == "" {
 		// Redis may have forgotten what the path bought. MySQL has it.
 		written, failed := s.orders.Written(ctx, p.GoodsID, r.OrderSn)
 		if written || failed != nil {
-			return r.OrderSn, seckill.OrUnavailable(failed, "the order can't be looked up")
+			return r.OrderSn, apierror.OrUnavailable(failed, "the order can't be looked up")
 		}
 	}
 	if err == nil {
@@ -135,7 +137,7 @@ func (s *Service) Place(ctx context.Context, p Request) (string, error) {
 		return "", err
 	}
 	if got.notReplicated != nil { // the order is processed, but must not be confirmed yet
-		return "", seckill.NewUnavailable(
+		return "", apierror.NewUnavailable(
 			"the reservation is not safe yet; use the same path", got.notReplicated)
 	}
 	switch {
@@ -145,7 +147,7 @@ func (s *Service) Place(ctx context.Context, p Request) (string, error) {
 		err = s.confirmAgain(ctx, p.GoodsID, got.OrderSn)
 	}
 	if err != nil {
-		return "", seckill.NewUnavailable(
+		return "", apierror.NewUnavailable(
 			"the order was not confirmed in time; use the same path", err)
 	}
 	return got.OrderSn, nil
@@ -188,7 +190,7 @@ func (s *Service) CheckSoldOut(ctx context.Context, p Request) error {
 	refusal, err := s.checks.Do(ctx, batchKey{goodsID: p.GoodsID, epoch: h.epoch},
 		tracedReservation{r, order.TraceMark(ctx, s.tracer)})
 	if err != nil {
-		return seckill.NewUnavailable("the reservation's outcome is unknown", err)
+		return apierror.NewUnavailable("the reservation's outcome is unknown", err)
 	}
 	return refusal
 }
@@ -229,7 +231,7 @@ func (s *Service) confirmAgain(ctx context.Context, goodsID int64, orderSn strin
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.deadline)
 	defer cancel()
-	err = s.publisher.Publish(ctx, goodsID, order.EncodeOrder(goodsID, line))
+	err = s.publisher.Publish(ctx, goodsID, message.EncodeOrder(goodsID, line))
 	if errors.Is(err, order.ErrQueueDown) {
 		return nil // the outbox alone holds it
 	}
@@ -259,7 +261,7 @@ func (s *Service) reserve(
 			return result{}, s.gateError(ctx, goodsID, r, gate)
 		}
 	}
-	return got, seckill.OrUnavailable(err,
+	return got, apierror.OrUnavailable(err,
 		"the reservation's outcome is unknown; use the same path")
 }
 
@@ -299,7 +301,7 @@ func (s *Service) gateError(
 	ctx context.Context, goodsID int64, r reservation.Reservation, gate *seckill.GateError,
 ) error {
 	if gate.State == seckill.GateBacklog {
-		return seckill.NewUnavailable("orders arrive faster than they are written", gate)
+		return apierror.NewUnavailable("orders arrive faster than they are written", gate)
 	}
 	v, err := s.sale(ctx, goodsID, r)
 	if err != nil {
@@ -310,7 +312,7 @@ func (s *Service) gateError(
 	case over && (r.StoredPath != "" || v.Retired && !v.Now.Before(r.PathEnd)):
 		return reservation.Verdict{Code: reservation.WrongPath}.Err()
 	case over && v.Retired:
-		return seckill.NewError(seckill.Ended, "the sale is over")
+		return apierror.New(apierror.Ended, "the sale is over")
 	}
 	return seckill.NewRebuilding(gate)
 }

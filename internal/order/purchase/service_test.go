@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"flashsale.dev/seckill/internal/apierror"
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/order/purchase"
 	"flashsale.dev/seckill/internal/ordersn"
@@ -45,15 +46,15 @@ func TestPlace_RepeatedPathIsConfirmedWithItsOrder(t *testing.T) {
 	failed := errors.New("no answer")
 	for name, c := range map[string]struct {
 		repeated
-		reason    seckill.Reason
+		reason    apierror.Reason
 		published int
 	}{
 		"pending":             {repeated{pending: true}, "", 1},
 		"pending, queue down": {repeated{pending: true, publish: order.ErrQueueDown}, "", 1},
-		"pending, no confirm": {repeated{pending: true, publish: failed}, seckill.Unavailable, 1},
+		"pending, no confirm": {repeated{pending: true, publish: failed}, apierror.Unavailable, 1},
 		"written":             {repeated{written: true}, "", 0},
-		"neither":             {repeated{}, seckill.Unavailable, 0},
-		"no answer of MySQL":  {repeated{lookup: failed}, seckill.Unavailable, 0},
+		"neither":             {repeated{}, apierror.Unavailable, 0},
+		"no answer of MySQL":  {repeated{lookup: failed}, apierror.Unavailable, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := c.repeated
@@ -65,7 +66,7 @@ func TestPlace_RepeatedPathIsConfirmedWithItsOrder(t *testing.T) {
 			sn, err := service.Place(t.Context(), purchase.Request{
 				GoodsID: goodsID, Buyer: seckill.Actor{ID: "1"}, Path: number.Path(), Quantity: 1,
 			})
-			require.Equal(t, c.reason, seckill.ReasonOf(err))
+			require.Equal(t, c.reason, apierror.ReasonOf(err))
 			require.Equal(t, c.published, r.published)
 			if c.reason == "" {
 				require.Equal(t, number.String(), sn)

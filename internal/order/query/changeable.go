@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"flashsale.dev/seckill/internal/apierror"
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/seckill"
 )
@@ -48,7 +49,7 @@ func (s *Service) findChangeable(
 	case r.err == nil && r.row.Status != order.Queued:
 		return r.row, nil
 	}
-	e := seckill.NewError(seckill.Conflict, "the order is still on its way; ask again in a second")
+	e := apierror.New(apierror.Conflict, "the order is still on its way; ask again in a second")
 	e.RetryAfter = time.Second
 	return o, e
 }
@@ -58,5 +59,5 @@ func ChangeError(err error) error {
 	if errors.Is(err, order.ErrNoSuchOrder) {
 		return NewNoSuchOrder()
 	}
-	return seckill.OrUnavailable(err, "the order could not be changed; the outcome is unknown")
+	return apierror.OrUnavailable(err, "the order could not be changed; the outcome is unknown")
 }

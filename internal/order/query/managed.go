@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"flashsale.dev/seckill/internal/apierror"
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/seckill"
 )
@@ -41,7 +42,7 @@ func (s *Service) FindManagedByEnd(
 	defer cancel()
 	sns, err := s.Store.OrdersEndingWith(searching, by.ManagedMerchant(), end, mostOfEnd)
 	if err != nil {
-		return nil, seckill.NewUnavailable("the orders can't be searched", err)
+		return nil, apierror.NewUnavailable("the orders can't be searched", err)
 	}
 	var found []order.Order
 	for _, sn := range sns {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"flashsale.dev/seckill/internal/apierror"
 	"flashsale.dev/seckill/internal/batcher"
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/order/inventory"
@@ -65,7 +66,7 @@ func (s *Service) find(ctx context.Context, orderSn string) (ordersn.Number, rec
 	}
 	r, err := s.lookups.Do(ctx, n.GoodsID, orderSn)
 	if err != nil {
-		return n, r, seckill.NewUnavailable("the order can't be looked up", err)
+		return n, r, apierror.NewUnavailable("the order can't be looked up", err)
 	}
 	return n, r, nil
 }
@@ -84,9 +85,9 @@ func (s *Service) decide(
 		v, err := s.Reader.ExposedSale(ctx, n.GoodsID)
 		return queued(n, r.line, v), err
 	case !errors.Is(r.err, order.ErrNoSuchOrder):
-		return order.Order{}, seckill.NewUnavailable("the order can't be looked up", r.err)
+		return order.Order{}, apierror.NewUnavailable("the order can't be looked up", r.err)
 	case r.pendingErr != nil:
-		return order.Order{}, seckill.NewUnavailable("the order can't be looked up", r.pendingErr)
+		return order.Order{}, apierror.NewUnavailable("the order can't be looked up", r.pendingErr)
 	default:
 		return s.unwritten(ctx, by, n, orderSn)
 	}
@@ -134,7 +135,7 @@ func (s *Service) unwritten(
 	r, err := s.lookups.Do(ctx, n.GoodsID, orderSn)
 	switch {
 	case err != nil || r.pendingErr != nil:
-		return order.Order{}, seckill.NewUnavailable(
+		return order.Order{}, apierror.NewUnavailable(
 			"the order can't be looked up", errors.Join(err, r.pendingErr),
 		)
 	case !verified && (r.pending || !errors.Is(r.err, order.ErrNoSuchOrder)):
@@ -174,7 +175,7 @@ func (s *Service) writeTombstone(
 ) (order.Order, error) {
 	now, err := s.Store.Now(ctx)
 	if err != nil {
-		return order.Order{}, seckill.NewUnavailable("the order can't be looked up", err)
+		return order.Order{}, apierror.NewUnavailable("the order can't be looked up", err)
 	}
 	o, err := s.Store.WriteTombstone(ctx, order.Order{
 		OrderLine: reservation.OrderLine{OrderSn: orderSn, BuyerID: by.ID, Epoch: v.Epoch},
@@ -183,7 +184,7 @@ func (s *Service) writeTombstone(
 	})
 	switch {
 	case err != nil:
-		return order.Order{}, seckill.NewUnavailable("the order can't be looked up", err)
+		return order.Order{}, apierror.NewUnavailable("the order can't be looked up", err)
 	case isOthers(o, by, n):
 		return order.Order{}, newOtherBuyersOrder()
 	}
@@ -196,7 +197,7 @@ func (s *Service) Mine(
 ) ([]order.Order, error) {
 	orders, err := s.Store.OrdersOf(ctx, by.ID, before, limit)
 	if err != nil {
-		return nil, seckill.NewUnavailable("the orders can't be listed", err)
+		return nil, apierror.NewUnavailable("the orders can't be listed", err)
 	}
 	return withUncertain(ctx, s.Store, s.Redis, orders), nil
 }
@@ -211,14 +212,14 @@ func (s *Service) OfGoods(
 	}
 	orders, err := s.Store.OrdersOfGoods(ctx, goodsID, status, before, limit)
 	if err != nil {
-		return nil, seckill.NewUnavailable("the orders can't be listed", err)
+		return nil, apierror.NewUnavailable("the orders can't be listed", err)
 	}
 	return withUncertain(ctx, s.Store, s.Redis, orders), nil
 }
 
 // NewNoSuchOrder returns the refusal of an unknown order number.
-func NewNoSuchOrder() error { return seckill.NewError(seckill.NotFound, "there is no such order") }
+func NewNoSuchOrder() error { return apierror.New(apierror.NotFound, "there is no such order") }
 
 func newOtherBuyersOrder() error {
-	return seckill.NewError(seckill.Forbidden, "this is another buyer's order")
+	return apierror.New(apierror.Forbidden, "this is another buyer's order")
 }

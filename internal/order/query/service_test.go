@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"flashsale.dev/seckill/internal/apierror"
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/ordersn"
 	"flashsale.dev/seckill/internal/seckill"
@@ -100,38 +101,38 @@ func TestFind_AnswersWhatTheServersHave(t *testing.T) {
 	for name, c := range map[string]struct {
 		servers changing
 		status  order.Status
-		refusal seckill.Reason
+		refusal apierror.Reason
 	}{
 		"another buyer's reservation": {
-			changing{found: []found{{pending: "8"}}, views: open}, "", seckill.Forbidden,
+			changing{found: []found{{pending: "8"}}, views: open}, "", apierror.Forbidden,
 		},
 		"another buyer's row": {
-			changing{found: []found{{written: "8"}}, views: open}, "", seckill.Forbidden,
+			changing{found: []found{{written: "8"}}, views: open}, "", apierror.Forbidden,
 		},
 		"another buyer's lost order": {
-			changing{found: []found{{lost: "8"}}, views: open}, "", seckill.Forbidden,
+			changing{found: []found{{lost: "8"}}, views: open}, "", apierror.Forbidden,
 		},
 		"one's own lost order": {
 			changing{found: []found{{lost: "7"}}, views: open}, order.Failed, "",
 		},
 		"another buyer's row, written meanwhile": {
-			changing{found: []found{nothing}, views: open, tombstone: "8"}, "", seckill.Forbidden,
+			changing{found: []found{nothing}, views: open, tombstone: "8"}, "", apierror.Forbidden,
 		},
 		"MySQL fails": {
 			changing{found: []found{{mysql: context.Canceled}, nothing}, views: open},
-			"", seckill.Unavailable,
+			"", apierror.Unavailable,
 		},
 		"Redis fails": {
 			changing{found: []found{{redis: context.Canceled}, nothing}, views: open},
-			"", seckill.Unavailable,
+			"", apierror.Unavailable,
 		},
 		"Redis fails the second time": {
 			changing{found: []found{nothing, {redis: context.Canceled}}, views: open},
-			"", seckill.Unavailable,
+			"", apierror.Unavailable,
 		},
 		"MySQL fails at the tombstone": {
 			changing{found: []found{nothing}, views: open, mysql: context.Canceled},
-			"", seckill.Unavailable,
+			"", apierror.Unavailable,
 		},
 		"reserved meanwhile": {
 			changing{found: []found{nothing, {pending: "7"}}, views: open}, order.Queued, "",
@@ -159,28 +160,28 @@ func TestFind_AnswersWhatTheServersHave(t *testing.T) {
 				found: []found{nothing},
 				views: []seckill.View{view(1, seckill.GateMissing, false, lost)},
 			},
-			"", seckill.Unavailable,
+			"", apierror.Unavailable,
 		},
 		"of a shut sale": {
 			changing{
 				found: []found{nothing},
 				views: []seckill.View{view(1, seckill.GateShut, true, lost)},
 			},
-			"", seckill.Unavailable,
+			"", apierror.Unavailable,
 		},
 		"rebuilt meanwhile": {
 			changing{
 				found: []found{nothing},
 				views: append(open[:1:1], view(2, seckill.GateOpen, false, lost)),
 			},
-			"", seckill.Unavailable,
+			"", apierror.Unavailable,
 		},
 		"shut meanwhile": {
 			changing{
 				found: []found{nothing},
 				views: append(open[:1:1], view(1, seckill.GateShut, false, lost)),
 			},
-			"", seckill.Unavailable,
+			"", apierror.Unavailable,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -189,7 +190,7 @@ func TestFind_AnswersWhatTheServersHave(t *testing.T) {
 				PublishDeadline: deadline,
 			})
 			o, err := s.Find(t.Context(), seckill.Actor{ID: "7", Role: seckill.Buyer}, n.String())
-			require.Equal(t, c.refusal, seckill.ReasonOf(err), "%v", err)
+			require.Equal(t, c.refusal, apierror.ReasonOf(err), "%v", err)
 			require.Equal(t, c.status, o.Status)
 		})
 	}

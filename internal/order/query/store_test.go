@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"flashsale.dev/seckill/internal/apierror"
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/ordersn"
 	"flashsale.dev/seckill/internal/seckill"
@@ -65,10 +66,10 @@ func TestFind_SharedLookupReturnsWritesBeforeTheCall(t *testing.T) {
 			buyerID: by.ID, status: order.Created, missing: foreign, started: make(chan []string),
 		}
 		s := NewService(Deps{Store: store, Redis: store, Reader: store, Keys: keys})
-		find := func(ctx context.Context, sn string, want order.Status, refusal seckill.Reason) {
+		find := func(ctx context.Context, sn string, want order.Status, refusal apierror.Reason) {
 			go func() {
 				o, err := s.Find(ctx, by, sn)
-				assert.Equal(t, refusal, seckill.ReasonOf(err))
+				assert.Equal(t, refusal, apierror.ReasonOf(err))
 				assert.Equal(t, want, o.Status)
 			}()
 			synctest.Wait()
@@ -76,9 +77,9 @@ func TestFind_SharedLookupReturnsWritesBeforeTheCall(t *testing.T) {
 		find(t.Context(), a, order.Created, "")
 		store.status = order.Paid
 		find(t.Context(), a, order.Paid, "")
-		find(t.Context(), foreign, "", seckill.NotFound)
+		find(t.Context(), foreign, "", apierror.NotFound)
 		leaving, leave := context.WithCancel(t.Context())
-		find(leaving, unasked, "", seckill.Unavailable)
+		find(leaving, unasked, "", apierror.Unavailable)
 		find(t.Context(), b, order.Paid, "")
 		leave()
 		synctest.Wait()

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/order/message"
 )
 
 const (
@@ -58,7 +59,7 @@ func (r *Rebuilder) drain(
 	if _, err := r.Outbox.PublishPending(ctx, goodsID); err != nil {
 		return nil, fmt.Errorf("publish pending reservations: %w", err)
 	}
-	barrier := order.Barrier{Epoch: token.Epoch, Token: token.Number}
+	barrier := message.Barrier{Epoch: token.Epoch, Token: token.Number}
 	if err := r.passBarrier(ctx, goodsID, barrier); err != nil {
 		return nil, err
 	}
@@ -66,8 +67,8 @@ func (r *Rebuilder) drain(
 }
 
 // passBarrier sends a barrier and waits until the batch writer has committed everything before it.
-func (r *Rebuilder) passBarrier(ctx context.Context, goodsID int64, b order.Barrier) error {
-	body, err := order.EncodeBarrier(goodsID, b)
+func (r *Rebuilder) passBarrier(ctx context.Context, goodsID int64, b message.Barrier) error {
+	body, err := message.EncodeBarrier(goodsID, b)
 	if err != nil {
 		return fmt.Errorf("encode a barrier: %w", err)
 	}
@@ -124,11 +125,11 @@ func (r *Rebuilder) deadLetterMissing(
 		return fmt.Errorf("read the database's clock: %w", err)
 	}
 	for _, p := range missing {
-		lines := order.JoinEntries([][]byte{p.Entry})
+		lines := message.JoinEntries([][]byte{p.Entry})
 		d := order.DeadLetter{
 			GoodsID: result.GoodsID, OrderSn: p.OrderSn, Reason: order.FailedUnwritten,
 			Attempts: maxDrains, FirstSeenAt: p.At, Origin: originRebuild,
-			Body: order.EncodeOrders(result.GoodsID, lines),
+			Body: message.EncodeOrders(result.GoodsID, lines),
 		}
 		err := r.Store.WriteMissing(ctx, token, p.OrderLine, d, now)
 		if err != nil && !errors.Is(err, order.ErrTryAgain) && !errors.Is(err, ErrFenced) {

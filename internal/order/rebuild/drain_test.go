@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/order/message"
 	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
@@ -41,7 +42,7 @@ func TestDeadLetterMissing_OnlyOfRefusedOrders(t *testing.T) {
 		s := &refusingStore{err: err}
 		r := &Rebuilder{Opener: Opener{Store: s}, Log: slog.New(slog.DiscardHandler)}
 		missing := order.Pending{OrderLine: reservation.OrderLine{OrderSn: "a"}, At: time.Now()}
-		missing.Entry = order.EncodeLine(missing.OrderLine)
+		missing.Entry = message.EncodeLine(missing.OrderLine)
 		result := &Result{GoodsID: 1}
 		got := r.deadLetterMissing(t.Context(), result, 1, []order.Pending{missing})
 		require.Len(t, s.deadLetters, deadLetters, err)
@@ -51,7 +52,7 @@ func TestDeadLetterMissing_OnlyOfRefusedOrders(t *testing.T) {
 			require.Equal(t, order.DeadLetter{
 				ID: order.DeadLetterID("a"), GoodsID: 1, OrderSn: "a", FirstSeenAt: missing.At,
 				Reason: order.FailedUnwritten, Attempts: maxDrains, Origin: originRebuild,
-				Body: order.EncodeOrder(1, missing.OrderLine),
+				Body: message.EncodeOrder(1, missing.OrderLine),
 			}, s.deadLetters[0])
 		} else {
 			require.ErrorIs(t, got, err)

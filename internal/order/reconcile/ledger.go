@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"flashsale.dev/seckill/internal/apierror"
 	"flashsale.dev/seckill/internal/seckill"
 )
 
@@ -26,7 +27,7 @@ func (r LedgerReader) Ledger(ctx context.Context, sale seckill.Sale) (seckill.Le
 	}
 	switch {
 	case err != nil:
-		return seckill.Ledger{}, seckill.NewUnavailable("cannot read the ledger", err)
+		return seckill.Ledger{}, apierror.NewUnavailable("cannot read the ledger", err)
 	case v.Gate != seckill.GateOpen:
 		gate := &seckill.GateError{State: v.Gate, Epoch: v.Epoch}
 		return seckill.Ledger{}, seckill.NewRebuilding(gate)
@@ -38,12 +39,12 @@ func (r LedgerReader) Ledger(ctx context.Context, sale seckill.Sale) (seckill.Le
 func (r LedgerReader) fromView(ctx context.Context, v seckill.View) (seckill.Ledger, error) {
 	db, err := r.Store.Database(ctx, v.GoodsID)
 	if err != nil {
-		return seckill.Ledger{}, seckill.NewUnavailable("cannot read the ledger in MySQL", err)
+		return seckill.Ledger{}, apierror.NewUnavailable("cannot read the ledger in MySQL", err)
 	}
 	l := redisLedger(v)
 	l.Database = db
 	if l.Differences, err = r.compareAll(ctx, v, db); err != nil {
-		return seckill.Ledger{}, seckill.NewUnavailable("cannot compare Redis with MySQL", err)
+		return seckill.Ledger{}, apierror.NewUnavailable("cannot compare Redis with MySQL", err)
 	}
 	l.Balanced = l.AddsUp() && !l.Differences.Any()
 	return l, nil
@@ -60,7 +61,7 @@ func redisLedger(v seckill.View) seckill.Ledger {
 func (r LedgerReader) fromMySQL(ctx context.Context, sale seckill.Sale) (seckill.Ledger, error) {
 	db, err := r.Store.Database(ctx, sale.GoodsID)
 	if err != nil {
-		return seckill.Ledger{}, seckill.NewUnavailable("cannot read the ledger in MySQL", err)
+		return seckill.Ledger{}, apierror.NewUnavailable("cannot read the ledger in MySQL", err)
 	}
 	l := seckill.Ledger{
 		Total: sale.Total, Available: db.Stock, Sold: db.Active, Epoch: sale.Epoch, Database: db,

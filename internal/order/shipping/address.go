@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/text/language"
 
-	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/apierror"
 )
 
 // Address is where an order goes. Text is UTF-8 without control characters.
@@ -29,10 +29,10 @@ type Address struct {
 
 var phoneNumber = regexp.MustCompile(`^[0-9+() -]{3,32}$`)
 
-// Validate returns the fields that are out of their bounds, as a seckill.Error; nil if there are
+// Validate returns the fields that are out of their bounds, as an apierror.Error; nil if there are
 // none.
 func (a Address) Validate() error {
-	var p seckill.Problems
+	var p apierror.Problems
 	checkText(&p, "name", a.Name, 1, 100)
 	checkText(&p, "line1", a.Line1, 1, 200)
 	checkText(&p, "line2", a.Line2, 0, 200)
@@ -46,7 +46,7 @@ func (a Address) Validate() error {
 	return p.Err()
 }
 
-func checkText(p *seckill.Problems, field, text string, least, most int) {
+func checkText(p *apierror.Problems, field, text string, least, most int) {
 	n := utf8.RuneCountInString(text)
 	p.Check(n < least || n > most, field, "must have %d to %d characters", least, most)
 	p.Check(strings.ContainsFunc(text, unicode.IsControl),

@@ -8,19 +8,19 @@ import (
 	"sync"
 	"time"
 
-	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/apierror"
 	"flashsale.dev/seckill/internal/workers"
 )
 
 // Counts are the new counts of one sale on one node.
 type Counts struct {
-	Refusals map[seckill.Reason]int64 // by reason
-	Orders   int64                    // reservations taken
+	Refusals map[apierror.Reason]int64 // by reason
+	Orders   int64                     // reservations taken
 }
 
 // Rates are the counts of all nodes for a sale.
 type Rates struct {
-	Refusals        map[seckill.Reason]int64
+	Refusals        map[apierror.Reason]int64
 	Since           time.Time // from which Redis has counted; zero before the first count
 	OrdersPerSecond float64   // over the last ten whole seconds
 }
@@ -39,7 +39,7 @@ type CounterStore interface {
 type Counters struct {
 	store   CounterStore
 	log     *slog.Logger
-	counted []seckill.Reason
+	counted []apierror.Reason
 	mu      sync.Mutex
 	goods   map[int64]*Counts // since the last flush
 }
@@ -53,10 +53,10 @@ const (
 )
 
 // CountedReasons are the reasons that are counted.
-func CountedReasons() []seckill.Reason {
-	return []seckill.Reason{
-		seckill.NotStarted, seckill.Ended, seckill.SoldOut, seckill.LimitReached, seckill.BadPath,
-		seckill.Conflict, seckill.RateLimited, seckill.Unavailable,
+func CountedReasons() []apierror.Reason {
+	return []apierror.Reason{
+		apierror.NotStarted, apierror.Ended, apierror.SoldOut, apierror.LimitReached,
+		apierror.BadPath, apierror.Conflict, apierror.RateLimited, apierror.Unavailable,
 	}
 }
 
@@ -68,7 +68,7 @@ func NewCounters(store CounterStore, log *slog.Logger) *Counters {
 }
 
 // Refused counts a refusal if its reason is one of CountedReasons.
-func (cs *Counters) Refused(goodsID int64, reason seckill.Reason) {
+func (cs *Counters) Refused(goodsID int64, reason apierror.Reason) {
 	if !slices.Contains(cs.counted, reason) {
 		return
 	}
@@ -91,7 +91,7 @@ func (cs *Counters) Took(goodsID, orders int64) {
 func (cs *Counters) of(goodsID int64, most int) *Counts {
 	c := cs.goods[goodsID]
 	if c == nil && len(cs.goods) < most {
-		c = &Counts{Refusals: make(map[seckill.Reason]int64)}
+		c = &Counts{Refusals: make(map[apierror.Reason]int64)}
 		cs.goods[goodsID] = c
 	}
 	return c

@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/apierror"
 )
 
 // fakeStore is a CounterStore with one sale, of goods 1. A test can take it down.
@@ -38,7 +38,7 @@ func TestCounters_FlushOnceForAllCounts(t *testing.T) {
 	for range 8 {
 		all.Go(func() {
 			for range 1000 {
-				counters.Refused(1, seckill.SoldOut)
+				counters.Refused(1, apierror.SoldOut)
 				counters.Refused(1, "OK")
 				counters.Took(1, 2)
 			}
@@ -50,7 +50,9 @@ func TestCounters_FlushOnceForAllCounts(t *testing.T) {
 	counters.flush(t.Context())
 	require.Equal(t, 1, store.calls, "an empty flush makes no call")
 	require.Equal(t,
-		Counts{Orders: 16000, Refusals: map[seckill.Reason]int64{seckill.SoldOut: 8000}}, store.got)
+		Counts{
+			Orders: 16000, Refusals: map[apierror.Reason]int64{apierror.SoldOut: 8000},
+		}, store.got)
 }
 
 // TestCounters_DropInventedGoods checks that requests for invented goods take bounded memory until
@@ -59,12 +61,12 @@ func TestCounters_DropInventedGoods(t *testing.T) {
 	store := &fakeStore{down: true}
 	counters := NewCounters(store, slog.New(slog.DiscardHandler))
 	for id := range int64(3 * maxSales) {
-		counters.Refused(1+id, seckill.BadPath)
+		counters.Refused(1+id, apierror.BadPath)
 	}
 	require.Len(t, counters.goods, maxSales)
 	counters.flush(t.Context())
 	store.down = false
-	counters.Refused(1, seckill.SoldOut)
+	counters.Refused(1, apierror.SoldOut)
 	counters.flush(t.Context())
-	require.Equal(t, map[seckill.Reason]int64{seckill.SoldOut: 1}, store.got.Refusals)
+	require.Equal(t, map[apierror.Reason]int64{apierror.SoldOut: 1}, store.got.Refusals)
 }

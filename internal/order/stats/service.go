@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"flashsale.dev/seckill/internal/apierror"
 	"flashsale.dev/seckill/internal/batcher"
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/order/inventory"
@@ -68,7 +69,7 @@ func NewService(
 func (s *Service) Revenue(ctx context.Context, sales []seckill.Sale) (map[int64]int64, error) {
 	units, err := s.paid(ctx, seckill.GoodsIDs(sales))
 	if err != nil {
-		return nil, seckill.NewUnavailable("the orders can't be counted", err)
+		return nil, apierror.NewUnavailable("the orders can't be counted", err)
 	}
 	revenue := make(map[int64]int64, len(sales))
 	for _, sale := range sales { // the price of a sale with orders never changes
@@ -100,11 +101,11 @@ func (s *Service) Statistics(
 			return f, err
 		}
 		if f.Rates, err = s.counters.Rates(ctx, goodsID); err != nil {
-			return f, seckill.NewUnavailable("the statistics can't be read", err)
+			return f, apierror.NewUnavailable("the statistics can't be read", err)
 		}
 	}
 	if f.Orders, err = s.counts.Do(ctx, goodsID, struct{}{}); err != nil {
-		return f, seckill.NewUnavailable("the orders can't be counted", err)
+		return f, apierror.NewUnavailable("the orders can't be counted", err)
 	}
 	f.BacklogAge = f.View.PendingAge()
 	return f, nil

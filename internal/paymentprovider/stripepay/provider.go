@@ -13,9 +13,9 @@ import (
 
 	"github.com/stripe/stripe-go/v85"
 
+	"flashsale.dev/seckill/internal/apierror"
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/order/payment"
-	"flashsale.dev/seckill/internal/seckill"
 )
 
 // Options configure a Provider.
@@ -150,7 +150,7 @@ func (p *Provider) Open(
 }
 
 // errUnpayable is a Conflict: no repetition of Open can succeed.
-var errUnpayable = seckill.NewError(seckill.Conflict,
+var errUnpayable = apierror.New(apierror.Conflict,
 	"the payment provider takes no payment of this amount or currency")
 
 // openError marks the refusals after which no buyer can know a page. A request that Stripe finds

@@ -11,8 +11,8 @@ import (
 	"github.com/stripe/stripe-go/v85"
 	"github.com/stripe/stripe-go/v85/webhook"
 
+	"flashsale.dev/seckill/internal/apierror"
 	"flashsale.dev/seckill/internal/order/payment"
-	"flashsale.dev/seckill/internal/seckill"
 )
 
 // signatureHeader is the header field of Stripe's signature.
@@ -27,13 +27,13 @@ func (p *Provider) Event(
 	ctx context.Context, header http.Header, body []byte,
 ) (payment.Event, error) {
 	if p.secret == "" || len(header[signatureHeader]) != 1 {
-		return payment.Event{}, seckill.NewError(seckill.Unauthenticated,
+		return payment.Event{}, apierror.New(apierror.Unauthenticated,
 			"one %s header is needed", signatureHeader)
 	}
 	event, err := webhook.ConstructEventWithOptions(body, header.Get(signatureHeader), p.secret,
 		webhook.ConstructEventOptions{Tolerance: tolerance, IgnoreAPIVersionMismatch: true})
 	if err != nil || event.Data == nil {
-		return payment.Event{}, seckill.NewError(seckill.Unauthenticated,
+		return payment.Event{}, apierror.New(apierror.Unauthenticated,
 			"%s does not match the body, or is older than %s", signatureHeader, tolerance)
 	}
 	switch event.Type {
@@ -72,7 +72,7 @@ func read[T any](
 ) (payment.Event, error) {
 	var object T
 	if err := json.Unmarshal(event.Data.Raw, &object); err != nil {
-		return payment.Event{}, seckill.NewFieldError("body", "is not an event of Stripe")
+		return payment.Event{}, apierror.NewBadField("body", "is not an event of Stripe")
 	}
 	return convert(object)
 }
@@ -102,7 +102,7 @@ func (p *Provider) reversal(
 	}
 	paid, returns, err := p.returned(ctx, intent.ID)
 	if err != nil {
-		return payment.Event{}, seckill.NewUnavailable("the payment can't be read at Stripe", err)
+		return payment.Event{}, apierror.NewUnavailable("the payment can't be read at Stripe", err)
 	}
 	var ours bool
 	if r.GoodsID, r.OrderSn, ours = orderOf(paid.Metadata); !ours {

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"flashsale.dev/seckill/internal/apierror"
 	"flashsale.dev/seckill/internal/ordersn"
 	"flashsale.dev/seckill/internal/seckill"
 )
@@ -72,7 +73,7 @@ func (k *Keys) Sign(
 	if !expires.IsZero() {
 		hours = expires.Add(time.Hour-time.Nanosecond).Unix() / hour
 	}
-	var p seckill.Problems
+	var p apierror.Problems
 	p.Check(goodsID < 1, "goodsId", "must be a whole number from 1 on")
 	p.Check(!kind.Required(), "kind", "must be shared or single")
 	p.Check(count < 1 || count > maxCount, "count", "must be 1 to %d", maxCount)

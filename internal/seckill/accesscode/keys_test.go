@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"flashsale.dev/seckill/internal/apierror"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/testing/must"
 )
@@ -119,7 +120,7 @@ func TestSign_RefusesWhatNoCodeCanHave(t *testing.T) {
 		},
 	} {
 		err := sign()
-		require.Equal(t, seckill.BadRequest, seckill.ReasonOf(err), name)
+		require.Equal(t, apierror.BadRequest, apierror.ReasonOf(err), name)
 		require.ErrorContains(t, err, name)
 	}
 	_, _, err := keys.Sign(goods, seckill.SingleCodes, noon, maxCount+1)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"flashsale.dev/seckill/internal/apierror"
 	"flashsale.dev/seckill/internal/batcher"
 	"flashsale.dev/seckill/internal/seckill"
 )
@@ -53,14 +54,14 @@ func (s *Service) Verify(v seckill.View, text string) (Number, error) {
 	case !v.AccessCode.Required():
 		return 0, nil
 	case text == "":
-		return 0, seckill.NewError(seckill.CodeRequired, "this sale asks for an access code")
+		return 0, apierror.New(apierror.CodeRequired, "this sale asks for an access code")
 	}
 	n, err := s.keys.Verify(text, v.GoodsID, v.AccessCode, v.Now)
 	switch {
 	case errors.Is(err, errExpired):
-		return 0, seckill.NewError(seckill.CodeInvalid, "this access code has expired")
+		return 0, apierror.New(apierror.CodeInvalid, "this access code has expired")
 	case err != nil:
-		return 0, seckill.NewError(seckill.CodeInvalid, "this is no access code of this sale")
+		return 0, apierror.New(apierror.CodeInvalid, "this is no access code of this sale")
 	}
 	return n, nil
 }
@@ -75,9 +76,9 @@ func (s *Service) Claim(ctx context.Context, v seckill.View, code Number, buyerI
 	owner, err := s.claims.Do(ctx, v.GoodsID, Claim{code, buyerID})
 	switch {
 	case err != nil:
-		return seckill.NewUnavailable("the access code can't be checked", err)
+		return apierror.NewUnavailable("the access code can't be checked", err)
 	case owner != buyerID:
-		return seckill.NewError(seckill.CodeUsed, "another buyer has used this access code")
+		return apierror.New(apierror.CodeUsed, "another buyer has used this access code")
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"flashsale.dev/seckill/internal/apierror"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/testing/must"
 )
@@ -58,14 +59,14 @@ func TestService_WithoutCodesDoesNothing(t *testing.T) {
 func TestService_VerifyHasAReasonForEachRefusal(t *testing.T) {
 	s, store := newService()
 	shared := sign(t, keys, seckill.SharedCodes, noon, 1)[0]
-	refusal := func(text string) seckill.Reason {
+	refusal := func(text string) apierror.Reason {
 		_, err := s.Verify(viewOf(seckill.SharedCodes), text)
-		return seckill.ReasonOf(err)
+		return apierror.ReasonOf(err)
 	}
-	require.Equal(t, seckill.CodeRequired, refusal(""))
-	require.Equal(t, seckill.CodeInvalid, refusal("x"))
-	require.Equal(t, seckill.CodeInvalid, refusal(sign(t, keys, seckill.SingleCodes, noon, 1)[0]))
-	require.Equal(t, seckill.CodeInvalid, refusal(shared), "it has ended")
+	require.Equal(t, apierror.CodeRequired, refusal(""))
+	require.Equal(t, apierror.CodeInvalid, refusal("x"))
+	require.Equal(t, apierror.CodeInvalid, refusal(sign(t, keys, seckill.SingleCodes, noon, 1)[0]))
+	require.Equal(t, apierror.CodeInvalid, refusal(shared), "it has ended")
 	valid := sign(t, keys, seckill.SharedCodes, noon.Add(time.Hour), 1)[0]
 	for _, buyer := range []string{"ann", "bob"} {
 		n := must.Get(s.Verify(viewOf(seckill.SharedCodes), valid))(t)
@@ -93,7 +94,7 @@ func TestService_ClaimLetsOneBuyerIn(t *testing.T) {
 			require.NoError(t, s.Claim(t.Context(), view, n, buyers[i]), "again")
 			continue
 		}
-		require.Equal(t, seckill.CodeUsed, seckill.ReasonOf(err))
+		require.Equal(t, apierror.CodeUsed, apierror.ReasonOf(err))
 	}
 	require.Equal(t, 1, in)
 }
@@ -103,8 +104,8 @@ func TestService_ClaimOfUnknownOutcomeIsRepeated(t *testing.T) {
 	s, store := newService()
 	store.err = errors.New("the connection was lost")
 	view := viewOf(seckill.SingleCodes)
-	require.Equal(t, seckill.Unavailable, seckill.ReasonOf(s.Claim(t.Context(), view, 7, "ann")))
+	require.Equal(t, apierror.Unavailable, apierror.ReasonOf(s.Claim(t.Context(), view, 7, "ann")))
 	store.err = nil
 	require.NoError(t, s.Claim(t.Context(), view, 7, "ann"))
-	require.Equal(t, seckill.CodeUsed, seckill.ReasonOf(s.Claim(t.Context(), view, 7, "bob")))
+	require.Equal(t, apierror.CodeUsed, apierror.ReasonOf(s.Claim(t.Context(), view, 7, "bob")))
 }

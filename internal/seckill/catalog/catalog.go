@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"flashsale.dev/seckill/internal/apierror"
 	"flashsale.dev/seckill/internal/ordersn"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/ttlcache"
@@ -117,7 +118,7 @@ func (c *Catalog) IssuePath(
 func (c *Catalog) Sales(ctx context.Context, below int64, limit int) ([]seckill.View, error) {
 	sales, err := c.reader.store.ExposedSales(ctx, below, limit)
 	if err != nil {
-		return nil, seckill.NewUnavailable("the sales can't be listed", err)
+		return nil, apierror.NewUnavailable("the sales can't be listed", err)
 	}
 	views, errs := make([]seckill.View, len(sales)), make([]error, len(sales))
 	var reads sync.WaitGroup
@@ -143,7 +144,7 @@ func (r *SaleReader) fillFromStore(
 			continue
 		}
 		missing++
-		if missing == len(sales) || seckill.ReasonOf(err) != seckill.Unavailable {
+		if missing == len(sales) || apierror.ReasonOf(err) != apierror.Unavailable {
 			return err
 		}
 		if views[i], err = r.storedView(ctx, sales[i]); err != nil {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"flashsale.dev/seckill/internal/apierror"
 	"flashsale.dev/seckill/internal/ordersn"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/catalog"
@@ -67,7 +68,7 @@ func TestSales_FailedMasterLeavesOtherSalesListed(t *testing.T) {
 
 	h.down[0], h.down[2] = true, true
 	_, err := sales.Sales(t.Context(), 0, 3)
-	require.Equal(t, seckill.Unavailable, seckill.ReasonOf(err), "every master failed")
+	require.Equal(t, apierror.Unavailable, apierror.ReasonOf(err), "every master failed")
 }
 
 func TestListCache_ReadsAPageOncePerSecond(t *testing.T) {
@@ -175,13 +176,13 @@ func (s *fakeRedis) View(context.Context, int64) (seckill.View, error) {
 type rush struct {
 	mu       sync.Mutex
 	answers  int
-	waited   int                          // answers after a wait
-	reasons  map[seckill.Reason]time.Time // the first time of each reason ("": admitted)
+	waited   int                           // answers after a wait
+	reasons  map[apierror.Reason]time.Time // the first time of each reason ("": admitted)
 	finished sync.WaitGroup
 }
 
 func startRush(ctx context.Context, sales *catalog.Catalog) *rush {
-	r := &rush{reasons: make(map[seckill.Reason]time.Time)}
+	r := &rush{reasons: make(map[apierror.Reason]time.Time)}
 	for range 10 {
 		r.finished.Go(func() {
 			for ctx.Err() == nil {
@@ -190,7 +191,7 @@ func startRush(ctx context.Context, sales *catalog.Catalog) *rush {
 				if err == nil {
 					_, err = sales.Admit(context.Background(), 42)
 				}
-				r.note(seckill.ReasonOf(err), time.Since(began))
+				r.note(apierror.ReasonOf(err), time.Since(began))
 				time.Sleep(time.Millisecond)
 			}
 		})
@@ -207,7 +208,7 @@ func knownError(c *catalog.Catalog, goodsID int64) error {
 	return v.CheckSelling(v.Now, v.Available)
 }
 
-func (r *rush) note(reason seckill.Reason, took time.Duration) {
+func (r *rush) note(reason apierror.Reason, took time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.answers++
@@ -220,7 +221,7 @@ func (r *rush) note(reason seckill.Reason, took time.Duration) {
 }
 
 // first returns the time of the first answer with a reason.
-func (r *rush) first(t *testing.T, reason seckill.Reason) time.Time {
+func (r *rush) first(t *testing.T, reason apierror.Reason) time.Time {
 	t.Helper()
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -264,7 +265,7 @@ func TestCatalog_RushIsAnsweredFromMemory(t *testing.T) {
 		require.Less(t, r.waited, 2*10+int(s.reads.Load()),
 			"ten callers wait at the start, and one per renewal")
 		require.Len(t, r.reasons, 1)
-		r.first(t, seckill.SoldOut)
+		r.first(t, apierror.SoldOut)
 	})
 }
 
@@ -273,7 +274,7 @@ func TestCatalog_RushIsAnsweredFromMemory(t *testing.T) {
 func TestCatalog_ChangesAppearWithinTTL(t *testing.T) {
 	for name, c := range map[string]struct {
 		before, after func(*seckill.View)
-		seen          seckill.Reason // of the first buyer who sees the change
+		seen          apierror.Reason // of the first buyer who sees the change
 		within        time.Duration
 	}{
 		"units return": {
@@ -282,11 +283,11 @@ func TestCatalog_ChangesAppearWithinTTL(t *testing.T) {
 		},
 		"the sale closes": {
 			func(*seckill.View) {},
-			func(v *seckill.View) { v.Status = seckill.Closed }, seckill.Ended, maxDelay,
+			func(v *seckill.View) { v.Status = seckill.Closed }, apierror.Ended, maxDelay,
 		},
 		"the gate shuts": {
 			func(*seckill.View) {},
-			func(v *seckill.View) { v.Gate = seckill.GateShut }, seckill.Unavailable, maxDelay,
+			func(v *seckill.View) { v.Gate = seckill.GateShut }, apierror.Unavailable, maxDelay,
 		},
 		"the gate opens": {
 			func(v *seckill.View) { v.Gate = seckill.GateLease },
@@ -312,7 +313,7 @@ func TestCatalog_StartAndEndAreNotDelayed(t *testing.T) {
 			func(v *seckill.View) { v.StartAt, v.EndAt = start.Add(time.Hour), end.Add(time.Hour) },
 		)
 		r, _ := during(t, s, func(*seckill.View) {})
-		opened, ended := r.first(t, ""), r.first(t, seckill.Ended)
+		opened, ended := r.first(t, ""), r.first(t, apierror.Ended)
 		require.GreaterOrEqual(t, opened, start)
 		require.LessOrEqual(t, opened.Sub(start), 2*readTime+time.Millisecond)
 		require.LessOrEqual(t, ended.Sub(end), 2*readTime+time.Millisecond)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"flashsale.dev/seckill/internal/apierror"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/ttlcache"
 )
@@ -62,7 +63,7 @@ func (c *ListCache) Sales(
 	for from := int64(0); ; {
 		page, err := c.page(ctx, from)
 		if err != nil {
-			return nil, seckill.OrUnavailable(err, "the sales can't be listed in time")
+			return nil, apierror.OrUnavailable(err, "the sales can't be listed in time")
 		}
 		age := max(0, c.now().Sub(page.began))
 		for i := 0; i < len(page.views) && len(found) < limit; i++ {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"flashsale.dev/seckill/internal/apierror"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/catalog"
 	"flashsale.dev/seckill/internal/testing/must"
@@ -79,21 +80,21 @@ func TestSaleReader_RemembersMissingSales(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &drafts{reading: func() {}}
 		reader := catalog.NewSaleReader(d, d)
-		ask := func(goodsID int64) seckill.Reason {
+		ask := func(goodsID int64) apierror.Reason {
 			_, err := reader.Sale(t.Context(), goodsID)
-			return seckill.ReasonOf(err)
+			return apierror.ReasonOf(err)
 		}
 		for _, id := range []int64{42, 43} {
 			d.views.Store(0)
 			d.queries.Store(0)
 			for range 1000 {
-				require.Equal(t, seckill.NotFound, ask(id))
+				require.Equal(t, apierror.NotFound, ask(id))
 			}
 			require.EqualValues(t, []int64{1, 1}, []int64{d.views.Load(), d.queries.Load()})
 		}
 		d.exposed.Store(true) // by another node
 		time.Sleep(catalog.MissingTTL - time.Nanosecond)
-		require.Equal(t, seckill.NotFound, ask(42))
+		require.Equal(t, apierror.NotFound, ask(42))
 		time.Sleep(time.Nanosecond)
 		require.Empty(t, ask(42), "visible after MissingTTL")
 	})
@@ -116,7 +117,7 @@ func TestSaleReader_OwnExposureIsVisibleAtOnce(t *testing.T) {
 				}
 			}
 			_, err := reader.Sale(t.Context(), 42)
-			require.Equal(t, seckill.NotFound, seckill.ReasonOf(err))
+			require.Equal(t, apierror.NotFound, apierror.ReasonOf(err))
 			if !during {
 				expose()
 			}
@@ -133,7 +134,7 @@ func TestSaleReader_BoundsTheMissingSales(t *testing.T) {
 	reader := catalog.NewSaleReader(d, d)
 	for id := int64(100); id <= 10_100; id++ {
 		_, err := reader.Sale(t.Context(), id)
-		require.Equal(t, seckill.NotFound, seckill.ReasonOf(err))
+		require.Equal(t, apierror.NotFound, apierror.ReasonOf(err))
 	}
 	before := d.queries.Load()
 	_, _ = reader.Sale(t.Context(), 100)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"flashsale.dev/seckill/internal/apierror"
 	"flashsale.dev/seckill/internal/batcher"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/reservation"
@@ -106,7 +107,7 @@ func (r *SaleReader) readNow(ctx context.Context, goodsID int64) (sharedView, er
 			return sharedView{}, err
 		}
 	} else if err != nil {
-		return sharedView{}, seckill.NewUnavailable("the sale can't be read", err)
+		return sharedView{}, apierror.NewUnavailable("the sale can't be read", err)
 	}
 	if v.Gate != seckill.GateOpen && !v.Retired {
 		r.endRest(ctx, goodsID)
@@ -137,7 +138,7 @@ func (r *SaleReader) readStored(ctx context.Context, goodsID int64) (seckill.Vie
 		r.missing.put(goodsID, generation)
 		return seckill.View{}, seckill.NewNoSuchSale()
 	case err != nil:
-		return seckill.View{}, seckill.NewUnavailable("the sale can't be read", err)
+		return seckill.View{}, apierror.NewUnavailable("the sale can't be read", err)
 	}
 	return r.storedView(ctx, sale)
 }
@@ -146,7 +147,7 @@ func (r *SaleReader) readStored(ctx context.Context, goodsID int64) (seckill.Vie
 func (r *SaleReader) storedView(ctx context.Context, sale seckill.Sale) (seckill.View, error) {
 	now, err := r.store.Now(ctx)
 	if err != nil {
-		return seckill.View{}, seckill.NewUnavailable("the sale can't be read", err)
+		return seckill.View{}, apierror.NewUnavailable("the sale can't be read", err)
 	}
 	return seckill.View{
 		Sale: sale, Gate: seckill.GateMissing, Now: now,

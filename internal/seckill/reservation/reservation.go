@@ -3,6 +3,7 @@ package reservation
 import (
 	"time"
 
+	"flashsale.dev/seckill/internal/apierror"
 	"flashsale.dev/seckill/internal/seckill"
 )
 
@@ -63,23 +64,23 @@ func (v Verdict) Err() error {
 	case Taken, Repeated:
 		return nil
 	case WrongPath:
-		return seckill.NewError(
-			seckill.BadPath,
+		return apierror.New(
+			apierror.BadPath,
 			"this path does not exist, has expired or is not yours for this goods; ask for a new one",
 		)
 	case TooEarly:
-		return seckill.NewError(seckill.NotStarted, "the sale has not started")
+		return apierror.New(apierror.NotStarted, "the sale has not started")
 	case TooLate:
-		return seckill.NewError(seckill.Ended, "the sale is over")
+		return apierror.New(apierror.Ended, "the sale is over")
 	case OverLimit:
-		return seckill.NewError(seckill.LimitReached, "this would be more than one buyer may have").
+		return apierror.New(apierror.LimitReached, "this would be more than one buyer may have").
 			With("orderSns", v.OrderSns)
 	case TooFew:
 		return seckill.NewSoldOut(v.Available)
 	case NotAdmitted:
 		return seckill.NewWaiting()
 	default:
-		return seckill.NewFieldError("decrStock", "must be a whole number of at least 1")
+		return apierror.NewBadField("decrStock", "must be a whole number of at least 1")
 	}
 }
 

@@ -3,6 +3,7 @@ package salechange
 import (
 	"time"
 
+	"flashsale.dev/seckill/internal/apierror"
 	"flashsale.dev/seckill/internal/seckill"
 )
 
@@ -48,7 +49,7 @@ func (c Change) HasFields() bool {
 
 // Validate returns a BadRequest for the fields that no sale could accept.
 func (c Change) Validate() error {
-	var p seckill.Problems
+	var p apierror.Problems
 	p.Check(c.StockDelta < -seckill.MaxStock || c.StockDelta > seckill.MaxStock,
 		"stockDelta", "must be -%d to %d, and not 0", seckill.MaxStock, seckill.MaxStock)
 	// The sample is within all bounds, so only the change can cause a violation.
@@ -70,11 +71,11 @@ func (c Change) Validate() error {
 func (c Change) Apply(s seckill.Sale) (seckill.Sale, error) {
 	switch {
 	case s.Status == seckill.Closed:
-		return s, seckill.NewError(seckill.Conflict, "the sale is closed and changes no more")
+		return s, apierror.New(apierror.Conflict, "the sale is closed and changes no more")
 	case s.Status == seckill.Exposed && (differs(c.Title, s.Title) || differs(c.Price, s.Price) ||
 		differs(c.Currency, s.Details.Currency) || differs(c.Admission, s.Admission) ||
 		differs(c.AccessCode, s.AccessCode)):
-		return s, seckill.NewError(seckill.Conflict,
+		return s, apierror.New(apierror.Conflict,
 			"title, price, currency, admission and accessCode can be changed in a draft only")
 	}
 	after := c.set(s)
@@ -87,7 +88,7 @@ func (c Change) Apply(s seckill.Sale) (seckill.Sale, error) {
 	}
 	if after.Total > seckill.MaxStock || after.Total < 0 ||
 		s.Status == seckill.Draft && after.Total < 1 {
-		return s, seckill.NewFieldError("stockDelta", "would make the stock %d; it must be 1 to %d",
+		return s, apierror.NewBadField("stockDelta", "would make the stock %d; it must be 1 to %d",
 			after.Total, seckill.MaxStock)
 	}
 	return after, judged.Validate()
@@ -141,7 +142,7 @@ func asNew(s seckill.Sale) seckill.NewSale {
 }
 
 // NewStockDeltaError returns the refusal of a cut below the available units.
-func NewStockDeltaError(available int64) *seckill.Error {
-	return seckill.NewError(seckill.Conflict, "only what is unsold can be taken off sale").
+func NewStockDeltaError(available int64) *apierror.Error {
+	return apierror.New(apierror.Conflict, "only what is unsold can be taken off sale").
 		With("available", available)
 }

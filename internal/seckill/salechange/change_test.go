@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"flashsale.dev/seckill/internal/apierror"
 	"flashsale.dev/seckill/internal/seckill"
 )
 
@@ -24,7 +25,7 @@ func TestChange_ApplyByStatusAndBounds(t *testing.T) {
 	for name, c := range map[string]struct {
 		sale   seckill.Sale
 		change Change
-		reason seckill.Reason
+		reason apierror.Reason
 		field  string
 	}{
 		"a draft's title": {draft, Change{Title: new("mate"), Price: new(int64(0))}, "", ""},
@@ -34,37 +35,37 @@ func TestChange_ApplyByStatusAndBounds(t *testing.T) {
 				Admission: new(exposed.Admission), AccessCode: new(exposed.AccessCode),
 			}, "", "",
 		},
-		"an exposed title":    {exposed, Change{Title: new("coffee")}, seckill.Conflict, ""},
-		"an exposed price":    {exposed, Change{Price: new(int64(6))}, seckill.Conflict, ""},
-		"an exposed currency": {exposed, Change{Currency: new("EUR")}, seckill.Conflict, ""},
+		"an exposed title":    {exposed, Change{Title: new("coffee")}, apierror.Conflict, ""},
+		"an exposed price":    {exposed, Change{Price: new(int64(6))}, apierror.Conflict, ""},
+		"an exposed currency": {exposed, Change{Currency: new("EUR")}, apierror.Conflict, ""},
 		"an exposed admission": {
-			exposed, Change{Admission: new(seckill.ByWaitingRoom)}, seckill.Conflict, "",
+			exposed, Change{Admission: new(seckill.ByWaitingRoom)}, apierror.Conflict, "",
 		},
 		"exposed access codes": {
-			exposed, Change{AccessCode: new(seckill.SingleCodes)}, seckill.Conflict, "",
+			exposed, Change{AccessCode: new(seckill.SingleCodes)}, apierror.Conflict, "",
 		},
 		"a cut of everything":   {unsold, Change{StockDelta: -10}, "", ""},
-		"a closed sale":         {closed, Change{EndAt: new(now)}, seckill.Conflict, ""},
+		"a closed sale":         {closed, Change{EndAt: new(now)}, apierror.Conflict, ""},
 		"times while it sells":  {exposed, Change{EndAt: new(now.Add(time.Minute))}, "", ""},
-		"an end at the start":   {exposed, Change{EndAt: new(now)}, seckill.BadRequest, "endAt"},
+		"an end at the start":   {exposed, Change{EndAt: new(now)}, apierror.BadRequest, "endAt"},
 		"a cut to what is sold": {exposed, Change{StockDelta: -4}, "", ""},
-		"a cut of what is sold": {exposed, Change{StockDelta: -5}, seckill.Conflict, ""},
-		"a draft of nothing":    {draft, Change{StockDelta: -10}, seckill.BadRequest, "stockDelta"},
+		"a cut of what is sold": {exposed, Change{StockDelta: -5}, apierror.Conflict, ""},
+		"a draft of nothing":    {draft, Change{StockDelta: -10}, apierror.BadRequest, "stockDelta"},
 		"more than allowed": {exposed, Change{
 			StockDelta: seckill.MaxStock,
-		}, seckill.BadRequest, "stockDelta"},
+		}, apierror.BadRequest, "stockDelta"},
 		"a rate's burst": {exposed, Change{Rate: RateChange{MaxBurstSeconds: new(2.0)}}, "", ""},
 		"a rate that is none": {exposed, Change{Rate: RateChange{
 			PermitsPerSecond: new(0.0),
-		}}, seckill.BadRequest, "rate.permitsPerSecond"},
+		}}, apierror.BadRequest, "rate.permitsPerSecond"},
 		"nothing at all": {exposed, Change{}, "", ""},
 		"a limit too high": {draft, Change{
 			PerBuyerLimit: new(int64(1001)),
-		}, seckill.BadRequest, "perBuyerLimit"},
+		}, apierror.BadRequest, "perBuyerLimit"},
 	} {
 		after, err := c.change.Apply(c.sale)
-		require.Equal(t, c.reason, seckill.ReasonOf(err), name)
-		if e, ok := err.(*seckill.Error); ok { //nolint:errorlint // Apply does not wrap its refusal
+		require.Equal(t, c.reason, apierror.ReasonOf(err), name)
+		if e, ok := err.(*apierror.Error); ok { //nolint:errorlint // Apply does not wrap it
 			require.Equal(t, c.field != "", len(e.Problems) == 1, name)
 			for _, p := range e.Problems {
 				require.Equal(t, c.field, p.Field, name)

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"time"
 
-	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/apierror"
 )
 
 // IdempotencyKey makes a repeated request take effect once. The same key and body of the same actor
@@ -24,7 +24,7 @@ var ErrKeyReused = errors.New("reused idempotency key")
 
 // NewIdempotencyConflict returns the refusal with that cause.
 func NewIdempotencyConflict() error {
-	e := seckill.NewError(seckill.Conflict, "this Idempotency-Key came with another request before")
+	e := apierror.New(apierror.Conflict, "this Idempotency-Key came with another request before")
 	e.Err = ErrKeyReused
 	return e
 }

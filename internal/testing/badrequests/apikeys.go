@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/apierror"
 )
 
 // newAPIKey returns the JSON of a valid new API key with one field set to a JSON value; "" omits
@@ -54,6 +54,6 @@ func (t *table) apiKeys() {
 		"sk_' OR 1=1", "sk_" + strings.Repeat("x", 8000),
 	} {
 		t.add(fmt.Sprintf("the API key %.40s", key), get("/admin/sales", "Bearer "+key),
-			seckill.Unauthenticated, http.StatusUnauthorized, "")
+			apierror.Unauthenticated, http.StatusUnauthorized, "")
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"flashsale.dev/seckill/internal/apierror"
 	"flashsale.dev/seckill/internal/paymentprovider"
-	"flashsale.dev/seckill/internal/seckill"
 )
 
 // callbacks adds reports of payments that nobody signed, and signed ones with bad fields.
@@ -32,7 +32,7 @@ func (t *table) callbacks() error {
 		"with an old signature": {"1700000000", signature},
 		"with no time":          {"now", signature},
 	} {
-		t.add("a payment "+name, post(target, "", good), seckill.Unauthenticated,
+		t.add("a payment "+name, post(target, "", good), apierror.Unauthenticated,
 			http.StatusUnauthorized, "")
 		if header[0] != "" {
 			t.with(http.CanonicalHeaderKey(paymentprovider.TimestampHeader), header[0])
@@ -66,6 +66,6 @@ func (t *table) callbacks() error {
 	unknown := strings.Replace(good, t.OrderSn, strings.Repeat("0", len(t.OrderSn)), 1)
 	signed("a payment of no order", unknown, "")
 	last := &t.cases[len(t.cases)-1]
-	last.Reason, last.Status = seckill.NotFound, http.StatusNotFound
+	last.Reason, last.Status = apierror.NotFound, http.StatusNotFound
 	return nil
 }

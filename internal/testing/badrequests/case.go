@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"strings"
 
+	"flashsale.dev/seckill/internal/apierror"
 	"flashsale.dev/seckill/internal/seckill"
 )
 
@@ -37,7 +38,7 @@ type Case struct {
 	Target string // path and query, escaped
 	Header http.Header
 	Body   string
-	Reason seckill.Reason // expected, as are Status and Field
+	Reason apierror.Reason // expected, as are Status and Field
 	Status int
 	Field  string // data.field of a BAD_REQUEST, else ""
 }
@@ -74,7 +75,7 @@ func (c Case) judge(res *http.Response, body []byte) error {
 	}
 	var a struct {
 		Code      int
-		Reason    seckill.Reason
+		Reason    apierror.Reason
 		Data      struct{ Field string }
 		RequestID string
 	}

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/apierror"
 )
 
 // changes adds requests that PATCH must refuse: bad values of a new sale's fields and of PATCH's
@@ -38,9 +38,9 @@ func (t *table) changes() {
 	}
 	t.keys(c)
 	c.body = `{"title":"x"}`
-	t.add("an exposed sale's title", c, seckill.Conflict, 409, "")
+	t.add("an exposed sale's title", c, apierror.Conflict, 409, "")
 	c.method, c.body = "DELETE", ""
-	t.add("delete what is exposed", c, seckill.Conflict, 409, "")
+	t.add("delete what is exposed", c, apierror.Conflict, 409, "")
 }
 
 // keys adds malformed Idempotency-Keys.

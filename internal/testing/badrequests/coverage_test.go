@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
+	"flashsale.dev/seckill/internal/apierror"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/testing/apicheck"
 	"flashsale.dev/seckill/internal/testing/badrequests"
@@ -19,12 +20,12 @@ import (
 // and of its body, has an invalid value.
 func TestCases_CoverTheDocument(t *testing.T) {
 	document := must.Get(apicheck.Load())(t)
-	reasons, fields := map[string][]seckill.Reason{}, map[string][]string{}
+	reasons, fields := map[string][]apierror.Reason{}, map[string][]string{}
 	for _, c := range must.Get(badrequests.Cases(fixture()))(t) {
 		target := must.Get(url.Parse(c.Target))(t)
 		if id := document.OperationID(c.Method, target.Path); id != "" {
 			reasons[id] = append(reasons[id], c.Reason)
-			if c.Reason == seckill.BadRequest {
+			if c.Reason == apierror.BadRequest {
 				fields[id] = append(fields[id], c.Field)
 			}
 		}
@@ -34,8 +35,8 @@ func TestCases_CoverTheDocument(t *testing.T) {
 		if id == "paymentWebhook" { // without Stripe the API refuses it whole
 			continue
 		}
-		for status, reason := range map[int]seckill.Reason{
-			400: seckill.BadRequest, 401: seckill.Unauthenticated,
+		for status, reason := range map[int]apierror.Reason{
+			400: apierror.BadRequest, 401: apierror.Unauthenticated,
 		} {
 			if operation.Responses.Status(status) != nil {
 				assert.Contains(t, reasons[id], reason, "no case of %s", id)

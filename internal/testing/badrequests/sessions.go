@@ -4,14 +4,14 @@ import (
 	"net/http"
 	"strings"
 
-	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/apierror"
 )
 
 // sessions adds bad tokens and guests of POST and DELETE /session. There are fewer than the rule
 // session allows.
 func (t *table) sessions() {
 	for _, body := range []string{`{"token":"x"}`, `{"token":""}`, `{}`} {
-		t.add("a session of "+body, post("/session", "", body), seckill.Unauthenticated,
+		t.add("a session of "+body, post("/session", "", body), apierror.Unauthenticated,
 			http.StatusUnauthorized, "")
 	}
 	for field, bodies := range map[string][]string{

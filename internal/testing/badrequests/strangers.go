@@ -4,7 +4,7 @@ import (
 	"net/http"
 	"strings"
 
-	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/apierror"
 )
 
 // strangers adds well-formed requests for objects that do not exist, belong to another user, or
@@ -18,12 +18,12 @@ func (t *table) strangers() {
 
 // missing adds a case that must get NOT_FOUND.
 func (t *table) missing(what string, c call) {
-	t.add(what, c, seckill.NotFound, http.StatusNotFound, "")
+	t.add(what, c, apierror.NotFound, http.StatusNotFound, "")
 }
 
 // forbidden adds a case that must get FORBIDDEN.
 func (t *table) forbidden(what string, c call) {
-	t.add(what, c, seckill.Forbidden, http.StatusForbidden, "")
+	t.add(what, c, apierror.Forbidden, http.StatusForbidden, "")
 }
 
 func (t *table) notThere() {
@@ -85,7 +85,7 @@ func (t *table) badPaths() {
 		return post("/"+path+"/decrStock?goodsId="+goods, who)
 	}
 	refused := func(what string, c call) {
-		t.add(what, c, seckill.BadPath, http.StatusForbidden, "")
+		t.add(what, c, apierror.BadPath, http.StatusForbidden, "")
 	}
 	refused("another buyer's path", decr(t.Path, t.otherBuyer, t.goods))
 	refused("another goods' path", decr(t.Path, t.buyer, t.otherGoods))

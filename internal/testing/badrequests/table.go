@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"flashsale.dev/seckill/internal/apierror"
 	"flashsale.dev/seckill/internal/auth"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/testing/apicheck"
@@ -126,7 +127,7 @@ func (t *table) orderCalls(sn, who string) []call {
 }
 
 // add adds a case. what says what is wrong; field is data.field of a BAD_REQUEST, else "".
-func (t *table) add(what string, c call, reason seckill.Reason, status int, field string) {
+func (t *table) add(what string, c call, reason apierror.Reason, status int, field string) {
 	h := http.Header{}
 	if c.who != "" {
 		h.Set("Authorization", c.who)
@@ -142,7 +143,7 @@ func (t *table) add(what string, c call, reason seckill.Reason, status int, fiel
 
 // bad adds a case that must get BAD_REQUEST with the field.
 func (t *table) bad(what string, c call, field string) {
-	t.add(what, c, seckill.BadRequest, http.StatusBadRequest, field)
+	t.add(what, c, apierror.BadRequest, http.StatusBadRequest, field)
 }
 
 const formType = "application/x-www-form-urlencoded"

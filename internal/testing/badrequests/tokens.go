@@ -9,7 +9,7 @@ import (
 	"net/http"
 	"strings"
 
-	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/apierror"
 )
 
 // Forge makes a token with any header and claims, both JSON. It signs with the HMAC of a hash and a
@@ -116,7 +116,7 @@ func (t *table) tokens() {
 // nil for no header.
 func (t *table) withToken(what string, c call, values []string) {
 	c.who = ""
-	t.add(what, c, seckill.Unauthenticated, http.StatusUnauthorized, "")
+	t.add(what, c, apierror.Unauthenticated, http.StatusUnauthorized, "")
 	if values != nil {
 		t.with("Authorization", values...)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"flashsale.dev/seckill/internal/apierror"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/waitingroom"
 )
@@ -86,7 +87,7 @@ func (r *slowRoom) Join(context.Context, int64, Mode, []Visit) (State, []Seat, e
 func TestService_RetryAfterIsWithinATurn(t *testing.T) {
 	r := &slowRoom{rooms{now: time.Now()}}
 	s := NewService(r, r, nil, [][]byte{[]byte("a secret of the tests, 32 bytes.")})
-	err, waits := errors.AsType[*seckill.Error](s.Require(t.Context(), 1, "1"))
+	err, waits := errors.AsType[*apierror.Error](s.Require(t.Context(), 1, "1"))
 	require.True(t, waits)
-	require.Equal(t, []any{seckill.Waiting, 15 * time.Second}, []any{err.Reason, err.RetryAfter})
+	require.Equal(t, []any{apierror.Waiting, 15 * time.Second}, []any{err.Reason, err.RetryAfter})
 }

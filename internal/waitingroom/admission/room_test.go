@@ -19,6 +19,7 @@ import (
 	"go.uber.org/goleak"
 	"golang.org/x/sync/errgroup"
 
+	"flashsale.dev/seckill/internal/apierror"
 	"flashsale.dev/seckill/internal/order/rebuild"
 	"flashsale.dev/seckill/internal/ordersn"
 	"flashsale.dev/seckill/internal/redisstore"
@@ -240,7 +241,7 @@ func TestRoom_LeaverHasOneChanceAfterALoss(t *testing.T) {
 		tickets[p.Ticket] = true
 		require.NoError(t, h.service.Leave(t.Context(), h.id, "99"))
 		_, err := h.newNode().Find(t.Context(), h.id, "99", p.Ticket)
-		require.Equal(t, seckill.NotFound, seckill.ReasonOf(err))
+		require.Equal(t, apierror.NotFound, apierror.ReasonOf(err))
 	}
 	require.Len(t, tickets, 1)
 	require.EqualValues(t, 4, h.state().Joined)
@@ -486,9 +487,9 @@ func TestRoom_RetiredSaleHasNoPlaces(t *testing.T) {
 	sale.Retired = true
 	rooms := admission.NewService(over{sale}, h.redis, h.store, [][]byte{secret})
 	_, err := rooms.Find(ctx, h.id, "1", "")
-	require.Equal(t, seckill.NotFound, seckill.ReasonOf(err), "%v", err)
+	require.Equal(t, apierror.NotFound, apierror.ReasonOf(err), "%v", err)
 	_, err = rooms.Join(ctx, h.id, "1", "")
-	require.Equal(t, seckill.Ended, seckill.ReasonOf(err), "%v", err)
+	require.Equal(t, apierror.Ended, apierror.ReasonOf(err), "%v", err)
 	require.NoError(t, rooms.Leave(ctx, h.id, "1"))
 }
 
@@ -502,9 +503,9 @@ func TestRoom_ClosedSaleIsOverAfterALoss(t *testing.T) {
 	h.rebuild()
 	h.newService()
 	_, err := h.service.Find(ctx, h.id, "2", "")
-	require.Equal(t, seckill.NotFound, seckill.ReasonOf(err), "%v", err)
+	require.Equal(t, apierror.NotFound, apierror.ReasonOf(err), "%v", err)
 	_, err = h.service.Join(ctx, h.id, "2", "")
-	require.Equal(t, seckill.Ended, seckill.ReasonOf(err), "%v", err)
+	require.Equal(t, apierror.Ended, apierror.ReasonOf(err), "%v", err)
 	require.Equal(t, admission.PlaceOver, h.join(1, waiting.Ticket).State)
 	require.NoError(t, h.service.Leave(ctx, h.id, "1"))
 }
@@ -538,8 +539,8 @@ func TestRoom_LossWhileBuyersAreAdmitted(t *testing.T) {
 			} else {
 				require.Equal(t, admission.Waiting, p.State)
 				require.Equal(t, p.Position-4, p.Ahead)
-				require.Equal(t, seckill.Waiting,
-					seckill.ReasonOf(h.service.Require(t.Context(), h.id, fmt.Sprint(b))))
+				require.Equal(t, apierror.Waiting,
+					apierror.ReasonOf(h.service.Require(t.Context(), h.id, fmt.Sprint(b))))
 			}
 		}
 		require.Len(t, admitted, 3)
@@ -769,7 +770,7 @@ func TestService_TicketOfAnEndedPlaceIsNone(t *testing.T) {
 			for _, b := range []int64{leaver, winner} {
 				require.Eventually(t, func() bool {
 					_, err := node.Find(t.Context(), h.id, fmt.Sprint(b), places[b].Ticket)
-					return seckill.ReasonOf(err) == seckill.NotFound
+					return apierror.ReasonOf(err) == apierror.NotFound
 				}, 10*time.Second, 10*time.Millisecond)
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"flashsale.dev/seckill/internal/apierror"
 	"flashsale.dev/seckill/internal/batcher"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/reservation"
@@ -86,7 +87,7 @@ func (s *Service) readStatus(ctx context.Context, goodsID int64) (*Status, error
 		return nil, err
 	}
 	if sale.Admission != seckill.ByWaitingRoom {
-		return nil, seckill.NewError(seckill.NotFound, "this sale has no waiting room")
+		return nil, apierror.New(apierror.NotFound, "this sale has no waiting room")
 	}
 	if sale.Phase() == seckill.PhaseEnded {
 		s.known.Delete(goodsID)
@@ -199,7 +200,7 @@ func (s *Service) Join(
 	}
 	if status.Phase() == waitingroom.PhaseOver {
 		p, err := s.Find(ctx, goodsID, buyerID, ticket)
-		if seckill.ReasonOf(err) == seckill.NotFound {
+		if apierror.ReasonOf(err) == apierror.NotFound {
 			err = status.refusal()
 		}
 		return p, err
@@ -271,7 +272,7 @@ func (s *Service) Require(ctx context.Context, goodsID int64, buyerID string) er
 	}
 	p, err := s.visit(ctx, goodsID, Find, Visit{BuyerID: buyerID})
 	switch {
-	case seckill.ReasonOf(err) == seckill.NotFound:
+	case apierror.ReasonOf(err) == apierror.NotFound:
 		return seckill.NewWaiting()
 	case err != nil || p.State == Admitted:
 		return err
@@ -309,11 +310,11 @@ func (s *Service) visit(
 	}
 	switch got.Mark {
 	case Unknown:
-		return Place{}, seckill.NewError(seckill.NotFound, "you have no place in this line")
+		return Place{}, apierror.New(apierror.NotFound, "you have no place in this line")
 	case Exhausted:
 		return Place{}, unavailable(errors.New("no number was granted"))
 	case OverLimit:
-		return Place{}, seckill.NewError(seckill.LimitReached,
+		return Place{}, apierror.New(apierror.LimitReached,
 			"you have as many as one buyer may have").With("orderSns", got.OrderSns)
 	}
 	p := got.status.place(got.Seat)
@@ -383,7 +384,7 @@ func answers(status *Status, seats []Seat) []visited {
 var errNotReady = errors.New("the room is not ready")
 
 func unavailable(err error) error {
-	return seckill.OrUnavailable(err, "the waiting room can't be asked")
+	return apierror.OrUnavailable(err, "the waiting room can't be asked")
 }
 
 // refusal is the error of a room that is over.
