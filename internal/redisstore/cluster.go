@@ -51,7 +51,8 @@ func (s *Store) masterOf(ctx context.Context, k keys) (redis.UniversalClient, er
 	return s.client, nil
 }
 
-// serverTime returns the time of the server that holds a goods' keys; streams and scripts use it.
+// serverTime returns the time of the server that holds a goods' keys. Its streams and scripts use
+// this clock.
 func (s *Store) serverTime(ctx context.Context, k keys) (time.Time, error) {
 	node, err := s.masterOf(ctx, k)
 	if err != nil {

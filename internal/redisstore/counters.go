@@ -38,26 +38,26 @@ func (s *Store) AddCounts(ctx context.Context, counts map[int64]*stats.Counts) e
 // Rates reads the sums over all nodes: refusals by reason, and orders per second over the last
 // rateWindowSeconds.
 func (s *Store) Rates(ctx context.Context, goodsID int64) (stats.Rates, error) {
-	k, p := keysOf(goodsID), stats.Rates{Refusals: map[apierror.Reason]int64{}}
+	k, rates := keysOf(goodsID), stats.Rates{Refusals: map[apierror.Reason]int64{}}
 	now, err := s.serverTime(ctx, k)
 	if err != nil {
-		return p, fmt.Errorf("ask redis for the time: %w", err)
+		return rates, fmt.Errorf("ask redis for the time: %w", err)
 	}
 	pipe := s.client.Pipeline()
 	refusals, orderCounts := pipe.HGetAll(ctx, k.counters()), pipe.HGetAll(ctx, k.orderRates())
 	if _, err := pipe.Exec(ctx); err != nil {
-		return p, fmt.Errorf("read figures from redis: %w", err)
+		return rates, fmt.Errorf("read figures from redis: %w", err)
 	}
 	for reason, n := range refusals.Val() {
 		count, err := strconv.ParseInt(n, 10, 64)
 		if err != nil {
-			return p, fmt.Errorf("read figures from redis: %w", err)
+			return rates, fmt.Errorf("read figures from redis: %w", err)
 		}
 		if reason == "since" {
-			p.Since = time.Unix(count, 0)
+			rates.Since = time.Unix(count, 0)
 			continue
 		}
-		p.Refusals[apierror.Reason(reason)] = count
+		rates.Refusals[apierror.Reason(reason)] = count
 	}
 	orders, last := int64(0), now.Unix()-1
 	for second, n := range orderCounts.Val() {
@@ -66,6 +66,6 @@ func (s *Store) Rates(ctx context.Context, goodsID int64) (stats.Rates, error) {
 			orders += count
 		}
 	}
-	p.OrdersPerSecond = float64(orders) / rateWindowSeconds
-	return p, nil
+	rates.OrdersPerSecond = float64(orders) / rateWindowSeconds
+	return rates, nil
 }

@@ -9,7 +9,7 @@
 //	sk:{42}:pending    hash    order number -> time (ms), units, and its entry or block
 //	sk:{42}:blocks     hash    block -> entries of up to 32 pending orders, to publish again
 //	sk:{42}:outbox     stream  batches of entries that RabbitMQ has not confirmed
-//	sk:{42}:moves      set     ids of the stock moves applied in this epoch
+//	sk:{42}:moves      set     ids of the stock moves applied in this epoch, and of refused cuts
 //	sk:{42}:p:<path>   string  a random path that an earlier release stored, for 24 h at most
 //	sk:{42}:tally      hash    refusal reason -> count
 //	sk:{42}:pace       hash    second -> orders reserved
@@ -29,7 +29,7 @@
 // The keys :tally and :pace keep their names because releases run side by side during an upgrade
 // and the counters of a renamed key would restart.
 //
-// Each step is one script of scripts/lua. This package binds KEYS and ARGV and decodes the answer;
-// it makes no decisions. A call that exceeds its deadline has an unknown outcome and returns an
-// error. A Store is safe for concurrent use.
+// Each step of a sale is one script of scripts/lua. This package binds KEYS and ARGV and decodes
+// the answer; the script decides. A call that exceeds its deadline has an unknown outcome and
+// returns an error. A Store is safe for concurrent use.
 package redisstore

@@ -206,8 +206,8 @@ func (s *Store) walk(
 	}
 }
 
-// pendingAlone reads fields of the pending hash, but not those of orders in blocks, which
-// pendingOfBlocks has read. An order whose block is missing is an error.
+// pendingAlone reads the orders of pending that are in no block; pendingOfBlocks reads the others.
+// An order whose block is missing is an error.
 func (s *Store) pendingAlone(
 	ctx context.Context, goodsID int64, flat []string,
 ) ([]order.Pending, error) {
@@ -248,7 +248,7 @@ func (s *Store) pendingAlone(
 func (s *Store) pendingOfBlocks(
 	ctx context.Context, k keys, flat []string,
 ) (page []order.Pending, err error) {
-	var names, sns []string // of the block of each order, and its own
+	var names, sns []string // for each order, the name of its block and its number
 	for i := 1; i < len(flat); i += 2 {
 		name := flat[i-1]
 		if strings.HasPrefix(name, "n") { // a count

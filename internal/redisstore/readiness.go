@@ -20,7 +20,7 @@ import (
 type Readiness struct {
 	Masters     int  // of a cluster; 1 where Redis is one server
 	Unavailable int  // masters that do not answer, or whose cluster is down
-	Full        bool // a master has no memory left and refuses what would need more
+	Full        bool // a master refuses what needs more memory; false while one is down
 }
 
 // UnfitError means that a Redis server answers but must not, or cannot, hold a sale.
@@ -45,7 +45,7 @@ const masterTimeout = 400 * time.Millisecond
 // INFO. A single address must be neither of a sentinel nor of a cluster. The eviction policy must
 // be noeviction: a server that evicts keys loses reservations and oversells. A server that hides
 // its policy (embedded, managed) is accepted. Of a cluster one answering master is enough, and each
-// master that answers must be fit. Otherwise the error is an *UnfitError.
+// master that answers must be fit. The error of one that answers and is not fit is an *UnfitError.
 func (s *Store) CheckReadiness(ctx context.Context) (Readiness, error) {
 	asked, failed, err := s.eachMaster(ctx, s.checkMaster)
 	f := Readiness{Masters: asked, Unavailable: len(failed)}
@@ -102,8 +102,8 @@ func (s *Store) checkMaster(ctx context.Context, node redis.UniversalClient) err
 }
 
 // CheckServer checks that Redis answers and, where it is one server, that it takes writes of every
-// key. The error is an *UnfitError if it answers and does not. Of a cluster it names each master
-// that does not answer.
+// key. The error of a server that answers and takes no such writes is an *UnfitError. Of a cluster
+// the error names each master that does not answer.
 func CheckServer(ctx context.Context, client redis.UniversalClient) error {
 	_, failed, err := eachMaster(ctx, client, pingMaster)
 	if err := errors.Join(append(failed, err)...); err != nil {

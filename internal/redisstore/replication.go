@@ -28,8 +28,8 @@ const (
 //
 // WAIT covers the writes of its own connection only. The script and WAIT therefore go to the master
 // on one connection, past the cluster client, which would follow redirections. runReplicated reads
-// the cluster's masters again and repeats the call instead. That also serves an ASK: the slot that
-// is on its move has arrived by a later attempt.
+// the cluster's masters again and repeats the call instead. That also serves an ASK: a slot that is
+// on its move may have arrived by a later attempt.
 func (s *Store) runReplicated(
 	ctx context.Context, script *redis.Script, k keys, keys []string, args []any,
 ) (fields []any, notReplicated, err error) {

@@ -128,7 +128,7 @@ func (s *Store) reserveArgs(epoch int64, rs []reservation.Reservation, entries [
 	return args
 }
 
-// pathEndOf returns the end of a reservation's path, which has at most 13 digits.
+// pathEndOf returns the end of a reservation's path in Unix ms, which has at most 13 digits.
 func pathEndOf(r reservation.Reservation) int64 {
 	return min(max(r.PathEnd.UnixMilli(), 0), maxPathEnd)
 }
@@ -141,7 +141,7 @@ const (
 	maxQuantity = 999_999_999       // 9 digits
 )
 
-// appendDigits appends n, which is not negative, with leading zeros.
+// appendDigits appends n, which is not negative, as that many digits with leading zeros.
 func appendDigits(b []byte, n int64, digits int) []byte {
 	from := len(b)
 	b = append(b, make([]byte, digits)...)

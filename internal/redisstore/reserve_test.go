@@ -308,8 +308,8 @@ func (s fixture) TestReserve_ConcurrentCallsNeverOversell(t *testing.T) {
 }
 
 // TestReserve_OldBacklogShutsTheGate checks that Redis refuses reservations while its oldest
-// pending order is too old. Settling that order opens the gate again. An order's age is from its own
-// call, though no order was pending for long before it.
+// pending order is too old. Settling that order opens the gate again. An order's age counts from
+// its own call, also if no order was pending for long before.
 func (s fixture) TestReserve_OldBacklogShutsTheGate(t *testing.T) {
 	s.opts.MaxBacklogMillis = time.Hour.Milliseconds()
 	s.load(onSale(5, 1))

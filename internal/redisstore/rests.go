@@ -11,7 +11,8 @@ import (
 const (
 	// endedRests is a set of goods ids. It has no slot of a sale, so that one command asks for all.
 	endedRests = "sk:ended-rests"
-	// endedRestsKept is longer than every process takes to read it, and than a short outage.
+	// endedRestsKept is the life of the set after the last call of EndRest. Every process reads the
+	// set more often, and a short outage is over by then.
 	endedRestsKept = 10 * time.Second
 )
 
@@ -28,7 +29,7 @@ func (s *Store) EndRest(ctx context.Context, goodsID int64) error {
 	return nil
 }
 
-// EndedRests lists the sales of the EndRest calls of the last seconds.
+// EndedRests lists the sales of EndRest calls. It forgets them endedRestsKept after the last call.
 func (s *Store) EndedRests(ctx context.Context) (goodsIDs []int64, err error) {
 	err = s.client.SMembers(ctx, endedRests).ScanSlice(&goodsIDs)
 	if err != nil {

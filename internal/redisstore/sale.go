@@ -82,7 +82,7 @@ func (s *Store) View(ctx context.Context, goodsID int64) (seckill.View, error) {
 }
 
 // Views reads sales in one pipeline. It leaves out those of a master that does not answer within
-// order.RedisDeadline. The gate of a sale that Redis does not have is missing.
+// order.RedisDeadline. A sale that Redis does not have is in the map with GateMissing.
 func (s *Store) Views(ctx context.Context, goodsIDs []int64) map[int64]seckill.View {
 	ctx, cancel := context.WithTimeout(ctx, order.RedisDeadline)
 	defer cancel()
@@ -155,8 +155,8 @@ const stageLife = 10 * time.Minute
 
 // Load begins an epoch: it stages the holdings page by page, then one script replaces the state. It
 // opens the gate unless Redis can fail over. It leaves the sale unchanged and returns false where
-// the gate is open, or where Redis has this epoch, a newer epoch or a newer version of the sale. It
-// does so too where Redis has lost staged holdings or restarted since the first.
+// the gate is open, or where Redis has this epoch, a newer epoch, a fence at it or a newer version
+// of the sale. It does so too where Redis has lost staged holdings or restarted since the first.
 func (s *Store) Load(
 	ctx context.Context, sale seckill.Sale, pages iter.Seq2[[]order.Held, error],
 ) (bool, error) {
@@ -190,7 +190,7 @@ func (s *Store) Load(
 // errNotStaged means that Redis has lost a batch that was staged before.
 var errNotStaged = errors.New("redis has lost staged holdings")
 
-// stageAll stages each page before it asks for the next one. It returns the number of its calls.
+// stageAll stages each page before it asks for the next one. It returns the number of batches.
 func (s *Store) stageAll(
 	ctx context.Context, key string, pages iter.Seq2[[]order.Held, error],
 ) (staged int, err error) {

@@ -25,11 +25,11 @@ type Options struct {
 	// Lease is a token of the process that replaces the master's replication id on servers without
 	// one (miniredis). Empty: the scripts read INFO.
 	Lease string
-	// MaxBacklogMillis is the age of the oldest pending reservation at which the gate shuts; 0:
-	// never.
+	// MaxBacklogMillis is the age of the oldest pending reservation, in ms, above which Reserve
+	// refuses every call; 0: never.
 	MaxBacklogMillis int64
-	// WaitReplicas is how many replicas must confirm a reservation within WaitTimeout (whole
-	// milliseconds). 0: the master alone counts.
+	// WaitReplicas is how many replicas must confirm what Reserve and Adopt take within WaitTimeout
+	// (whole milliseconds). 0: the master alone counts.
 	WaitReplicas int
 	WaitTimeout  time.Duration
 	// FailsOver: Redis has replicas that may be promoted. A load then leaves the gate shut, and

@@ -16,7 +16,8 @@ import (
 )
 
 // roomBuckets is how many hashes keep the numbers of a sale's buyers. A million buyers make hashes
-// of some 60 entries, which Redis keeps as compact lists: about 20 bytes a buyer. It never changes.
+// of some 60 entries, which Redis keeps as compact lists: about 20 bytes a buyer. No release may
+// change the number, because rooms that are open have it.
 const roomBuckets = 1 << 14
 
 // longID is the greatest length of a buyer's id that is stored as it is. A longer id is stored as a

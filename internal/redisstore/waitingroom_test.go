@@ -395,8 +395,8 @@ func (s fixture) TestJoin_UsedAdmissionIsNotMissed(t *testing.T) {
 	require.Equal(t, admission.Passed, s.visit(admission.Find, 1)[0].Mark)
 }
 
-// TestAdmit_ConcurrentAdmittersCallNobodyTwice checks that a call which expects another position
-// has no effect.
+// TestAdmit_ConcurrentAdmittersCallNobodyTwice checks that a call which expects an older watermark
+// moves no line.
 func (s fixture) TestAdmit_ConcurrentAdmittersCallNobodyTwice(t *testing.T) {
 	s.openRoom(50, 1)
 	s.visit(admission.Join, buyersUpTo(9)...)
@@ -733,7 +733,7 @@ func (s fixture) TestPrepare_TicketRestoresPlace(t *testing.T) {
 		bucket := keysOf(goods).bucket(bucketOf(strconv.Itoa(b + 1)))
 		require.NoError(t, s.client.Del(t.Context(), bucket).Err())
 	}
-	// MySQL knows of three numbers, and had granted 1000.
+	// MySQL has three numbers as joined, and had granted 1000.
 	s.prepare(admission.Record{
 		Joined: 1000, Limit: 2000, DrawSize: 0, Gaps: []admission.Gap{{From: 4, To: 1000}},
 		Turns: []admission.Turn{"1 900000", "b9 900000"}, Calls: 1,

@@ -1,12 +1,12 @@
 -- admit: calls the next in line, each for a limited time. Whoever is called and reserves in that
 -- time finds a unit: units are promised to all admissions that are not used, and reserve refuses
 -- all others. The script calls nobody before the draw, nobody faster than the rate, and nobody
--- whose number is done or in a gap. Of concurrent calls one has an effect, because the others
--- expect a position that was called.
+-- whose number is done or in a gap. Of concurrent calls one moves the watermark, because the others
+-- expect an older one.
 --
 -- KEYS  1 sale   2 room   3 turns   4 done   5 gap   6 late   (see room)
--- ARGV  1 lease ('' = read INFO)   2 last position that was called   3 life of an admission, ms
---       4… the numbers at the following positions
+-- ARGV  1 lease ('' = read INFO)   2 the watermark that the caller expects
+--       3 life of an admission, ms   4… the numbers at the following positions
 -- Returns the state with details (see room).
 local sale, room, turns, done, gap, late = unpack(KEYS)
 local FIRST_ARG, LONG_MS, COUNTED_MS = 4, 5000, 1000

@@ -1,6 +1,7 @@
 -- counters: adds what one node counted of a sale in a second: refusals by reason, orders reserved.
 --
--- KEYS  1 sale (hash)   2 refusals (hash: reason -> count; since -> second)   3 orders (hash: second -> count)
+-- KEYS  1 sale (hash)   2 refusals (hash: reason -> count; since -> second)
+--       3 orders (hash: second -> count)
 -- ARGV  1 orders reserved   2… reason, count, …
 -- Returns 1, or 0 where Redis has no such sale; then nothing is stored.
 local sale, refusals, orders = KEYS[1], KEYS[2], KEYS[3]

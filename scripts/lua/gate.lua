@@ -83,7 +83,7 @@ local function holding_functions()
     return tonumber(string.sub(holding, 1, space - 1)), string.sub(holding, space)
   end
 
-  -- with_order returns a holding in which an order has so many units.
+  -- with_order returns a holding in which an order has the given number of units.
   local function with_order(holding, sn, value)
     local held, orders = held_of(holding)
     local had, from, to = order_in(orders, sn)
@@ -105,8 +105,9 @@ local function holding_functions()
     return math.floor(high * (62 ^ 27 / 2 ^ 172)) + 61
   end
 
-  -- pruned returns a holding without the ended orders whose paths expired 5 minutes ago, because a
-  -- new master's clock may be behind. Numbers of earlier releases stay: they contain no paths.
+  -- pruned returns a holding without the ended orders whose paths expired more than 5 minutes ago.
+  -- The minutes are for a new master, whose clock may be behind. Numbers of earlier releases stay,
+  -- because they contain no paths.
   local function pruned(holding, now)
     local KEPT_S, LEN = 300, 35
     return (string.gsub(holding, ' (%w+):0', function(sn)
@@ -160,7 +161,7 @@ local function pending_functions()
   end
 
   -- promised returns the units that a stock cut or a requeue must leave, so that each admitted
-  -- buyer of a waiting room finds one (see admit; like in reserve, the key is not in KEYS).
+  -- buyer of a waiting room finds one (see admit). The key is not in KEYS, as in reserve.
   local function promised(sale)
     local r = redis.call('HMGET', sale, 'room', 'limit')
     local open = r[1] == '1' and redis.call('ZCARD', sale .. ':turns') or 0

@@ -4,19 +4,19 @@
 -- draw a buyer who has left gets the same number again. Otherwise a buyer could collect numbers: a
 -- Redis that lost which ones were left would let the buyer choose the best position among them.
 --
--- KEYS  1 sale   2 room   3 turns   4 done   5 gap   6 late   7 buyers   8 used   (see room and gate)
+-- KEYS  1 sale   2 room   3 turns   4 done   5 gap   6 late   7 buyers   8 used   (see room, gate)
 --       9… for each buyer: a hash of buyers -> numbers, with LEFT after a number that was left
---       before the draw. The release before this one takes such a value for none.
+--       before the draw. Earlier releases, which have no LEFT, take such a value for none.
 -- ARGV  1 lease ('' = read INFO)   2 mode (0 find, 1 join, 2 leave)
 --       3 number of arguments for each buyer: 1, 2 or 4, the first of the following
 --       then for each buyer: id, field in the hash (else the id), number of the ticket or '',
 --       position of that number or ''. A leave with a number is of that number only.
--- Returns the state (see room), with details if there are no buyers. If the room is ready also, for
---       each buyer: the number of one who is in line and not admitted, or a list: number, end of the
---       admission (Unix ms, 0 = none), mark (0 in line or admitted, 1 passed or left, 2 in line and
---       called first, 3 unknown, 4 no number is granted, 5 over the buyer's limit), and after a mark
---       of 5 the numbers of the buyer's orders, separated by spaces. Nothing follows the state if
---       all buyers got new numbers, which are the last ones.
+-- Returns the state (see room), with details if there are no buyers. A room that is ready also has,
+--       for each buyer, the number of one who is in line and not admitted, or a list: number, end
+--       of the admission (Unix ms, 0 = none), mark (0 in line or admitted, 1 passed or left, 2 in
+--       line and called first, 3 unknown, 4 no number is granted, 5 over the buyer's limit), and
+--       after a mark of 5 the numbers of the buyer's orders, separated by spaces. Nothing follows
+--       the state if all buyers got new numbers, which are the last ones.
 local FIND, JOIN, LEAVE = '0', '1', '2'
 local LEFT, LEFT_PATTERN = ' left', '^(%d+) left$'
 local FIRST_ARG, FIRST_BUCKET, WITH_FIELD, WITH_TICKET = 4, 9, 2, 4
@@ -29,8 +29,8 @@ if not state.ready then return answer_of(state, turns) end
 -- command joins a buyer who has no number.
 local before_start = mode == JOIN and redis.call('EXISTS', turns, buyers, used) == 0
 
--- next_number returns the next number as text. redis.call and the operator .. print a number as a
--- fraction, which costs as much as a small command.
+-- next_number returns the next number as text. redis.call and the operator .. would format it as a
+-- floating-point number, which costs as much as a small command.
 local function next_number(s) return string.format('%d', s.next + 1) end
 
 -- note_joined assigns the next number to a buyer. The digest covers those who join before the draw.

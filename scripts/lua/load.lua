@@ -2,8 +2,8 @@
 -- does, once MySQL has recorded the opening. It refuses
 -- - an epoch that is not newer than Redis', so that a delayed rebuilder cannot restore old state;
 -- - an epoch up to the fence (see shut);
--- - any epoch while the gate is open, or was until it ended: a rebuild shuts the gate first, so this
---   gate was opened on another master, and its reservations have not been drained;
+-- - any epoch while the gate is open, or was until it ended: a rebuild shuts the gate first, so
+--   this gate was opened on another master, and its reservations have not been drained;
 -- - other batches than the rebuild has staged: a Redis that was emptied lost them (see stage). The
 --   first batch has no orders, so that this holds for a sale without any;
 -- - batches that were staged under another lease: a Redis that has restarted since the first batch

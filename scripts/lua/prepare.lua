@@ -44,6 +44,6 @@ elseif state.digest == '' then
   redis.call('HSET', room, 'digest', ARGV[7])
 end
 redis.call('HSET', room, 'lease', ARGV[2], 'next', ARGV[3], 'limit', ARGV[4],
-  'admitted', math.max(tonumber(ARGV[5]), tonumber(state.admitted)), 'commitment', ARGV[9], 'gaps', ARGV[10],
-  'calls', state.epoch * 2 ^ 32)
+  'admitted', math.max(tonumber(ARGV[5]), tonumber(state.admitted)), 'commitment', ARGV[9],
+  'gaps', ARGV[10], 'calls', state.epoch * 2 ^ 32)
 return details_of(room_of(sale, room, ARGV[1]), room, turns)

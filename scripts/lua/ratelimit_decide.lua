@@ -1,4 +1,4 @@
--- ratelimit_decide: decide a list of requests for permits, in order, in one call.
+-- ratelimit_decide: decides a list of requests for permits, in order, in one call.
 --
 -- Adjacent requests with the same group number are admitted together or not at
 -- all. Several requests may name one key: each sees the permits that the one
@@ -187,7 +187,8 @@ local function convert(t, s, from)
   local taken, beyond = counted(from, s.taken - waiting, s.beyond)
   local share = max(0, s.share - waiting)
   taken = max(0, taken)
-  taken, beyond = counted(t, scaled(taken % from.cost, t.cost, from.cost), beyond + div(taken, from.cost))
+  taken, beyond = counted(t, scaled(taken % from.cost, t.cost, from.cost),
+    beyond + div(taken, from.cost))
   if from.cost ~= t.cost or from.scale ~= t.scale then
     share = scaled(min(from.free, share), t.free, from.free)
   end
@@ -228,7 +229,9 @@ function bucket.load(t, text)
   local shift, seen = shift_of(from, written), from.seen
   if written - now > BACK_STEP then seen = max(seen, written) end
   tat, written = tat + shift, written + shift
-  if not from.cost and from.scale ~= t.scale and r > 0 then tat, r, from.scale = tat + 1, 0, t.scale end
+  if not from.cost and from.scale ~= t.scale and r > 0 then
+    tat, r, from.scale = tat + 1, 0, t.scale
+  end
   local d = tat - now
   if d < 0 then d, r = 0, 0 end
   local s = level_of(from.cost and from or t, d, r)
@@ -264,8 +267,9 @@ function bucket.store(t, s)
     end
   end
   local drained = min(MAX_TICKS, up(s.taken + s.beyond * t.cost, t.scale))
-  return string.format('b %.0f %.0f %.0f%016.0f%016.0f%s %.0f', now + s.d, s.r, t.scale, t.cost, t.free,
-    more, now), max(over(s, 0, t.scale), drained) + ahead, t.kind == 'g' and BURSTY_EXTRA_MS or 0
+  return string.format('b %.0f %.0f %.0f%016.0f%016.0f%s %.0f', now + s.d, s.r, t.scale, t.cost,
+    t.free, more, now), max(over(s, 0, t.scale), drained) + ahead,
+    t.kind == 'g' and BURSTY_EXTRA_MS or 0
 end
 
 local function fitting(t, s, most)
@@ -362,7 +366,8 @@ local function windows()
     local s = { start = now_ms - now_ms % t.cost, count = 0, last = 0 }
     local start, interval, count, last = string.match(text, '^w (%d+) (%d+) (%d+) (%d+)$')
     if not start then return s end
-    start, interval, count, last = tonumber(start), tonumber(interval), tonumber(count), tonumber(last)
+    start, interval = tonumber(start), tonumber(interval)
+    count, last = tonumber(count), tonumber(last)
     local moved = start - now_ms > BACK_STEP / 1000
     if moved then start = now_ms - now_ms % interval end
     if interval ~= t.cost then
@@ -389,7 +394,11 @@ local function windows()
 
   function sliding.describe(t, s)
     local left, reset = left_of(t, s), 0
-    if s.count > 0 then reset = in_us(s, left + t.cost) elseif s.last > 0 then reset = in_us(s, left) end
+    if s.count > 0 then
+      reset = in_us(s, left + t.cost)
+    elseif s.last > 0 then
+      reset = in_us(s, left)
+    end
     return div(max(0, t.free * t.cost - s.last * left - s.count * t.cost), t.cost), reset
   end
 
@@ -503,7 +512,9 @@ local function algorithm_of(kind)
 end
 
 local function whole(text)
-  if not text or not string.match(text, '^%d+$') then error('ratelimit_decide: not a whole number: ' .. tostring(text)) end
+  if not text or not string.match(text, '^%d+$') then
+    error('ratelimit_decide: not a whole number: ' .. tostring(text))
+  end
   return tonumber(text)
 end
 
@@ -591,7 +602,8 @@ for key, write in pairs(changed) do
   if write.text == '' then
     redis.call('DEL', key)
   else
-    redis.call('SET', key, write.text, 'PX', string.format('%.0f', ceil(write.full / 1000) + 1 + write.extra + extra))
+    local life = ceil(write.full / 1000) + 1 + write.extra + extra
+    redis.call('SET', key, write.text, 'PX', string.format('%.0f', life))
   end
 end
 return answer

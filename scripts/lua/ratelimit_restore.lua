@@ -1,4 +1,4 @@
--- ratelimit_restore: write the overrides that a node knows into a Redis that lost them.
+-- ratelimit_restore: writes the overrides that a node knows into a Redis that lost them.
 --
 -- KEYS[1]   version: a number that every change of the overrides raises
 -- KEYS[2]   overrides: a hash from rule and key to a limit in JSON

@@ -1,4 +1,4 @@
--- ratelimit_set: store or remove one operator's limit, unless it has changed since it was read.
+-- ratelimit_set: stores or removes an operator's limit, unless it has changed since it was read.
 --
 -- KEYS[1]   version: a number that every change of the overrides raises
 -- KEYS[2]   overrides: a hash from rule and key to a limit in JSON

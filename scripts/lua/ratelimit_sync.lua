@@ -1,4 +1,4 @@
--- ratelimit_sync: register one node, and read what operators have changed.
+-- ratelimit_sync: registers one node, and reads what operators have changed.
 --
 -- KEYS[1]   nodes: a sorted set of node ids by when they were last seen, s
 -- KEYS[2]   version: a number that every change of the overrides raises

@@ -33,7 +33,7 @@ local sale, buyers, pending, outbox, blocks = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local turns, used_turns = sale .. ':turns', sale .. ':used'
 local FIRST_PATH, USED_PATH_S = 6, 24 * 3600
 -- A path lives for 60 s. One that ends later is of another clock: its number could outlive the time
--- for which an ended order is kept (see gate). The rest is for masters whose clocks differ.
+-- for which an ended order is kept (see gate). The other 5 s are for masters whose clocks differ.
 local MAX_PATH_MS = 65000
 -- A buyer who buys and cancels without end would make one large holding, and every call slow.
 local MAX_HOLDING, MAX_ENDED = 8192, 100

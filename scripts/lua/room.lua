@@ -10,13 +10,14 @@
 -- paid     Unix ms up to which the rate's permits are used
 -- at       Unix ms of the last call of admit, and life   that call's life of an admission, ms
 -- calls    epoch times 2^32, and how often admit ran in it: a later state has more
--- missed   admissions that lapsed        gaps   JSON of ranges of numbers that nobody may have
--- left     how often a number ended before it was called, or was taken again
+-- missed   admissions that lapsed        gaps   JSON of ranges of numbers that possibly nobody has
+-- left     how often a number was left, was replaced by a ticket's, or was taken again
 -- over     1 where nothing is left and nothing can return   held, back   see roomset
 -- turns is a sorted set of the admissions that are not used, by the end of each in Unix ms: a
 -- number, or b and the id of a buyer who has asked. done is a bitmap of the numbers that wait no
--- more, gap one of the numbers that nobody may have. late is a sorted set of numbers by position,
--- which are called first. used is a set of the buyers who have bought with their last admission.
+-- more, gap one of the numbers that possibly nobody has. late is a sorted set of numbers by
+-- position, which are called first. used is a set of the buyers who have bought with their last
+-- admission.
 local IN_LINE, PASSED, LATE, UNKNOWN, EXHAUSTED, OVER_LIMIT = 0, 1, 2, 3, 4, 5
 
 -- room_of returns the state of a room, and freezes the draw of a sale that has started. It reads
@@ -24,8 +25,8 @@ local IN_LINE, PASSED, LATE, UNKNOWN, EXHAUSTED, OVER_LIMIT = 0, 1, 2, 3, 4, 5
 local function room_of(sale, room, lease)
   local s = redis.call('HMGET', sale, 'gate', 'epoch', 'lease', 'from', 'until', 'start', 'avail',
     'pend')
-  local r = redis.call('HMGET', room, 'lease', 'next', 'limit', 'admitted', 'size', 'digest', 'seed',
-    'commitment', 'over')
+  local r = redis.call('HMGET', room, 'lease', 'next', 'limit', 'admitted', 'size', 'digest',
+    'seed', 'commitment', 'over')
   local gate, epoch = gate_of(s, lease)
   local now, wanted = now_ms(), (s[3] or '') .. '/' .. epoch
   local ready, next, size = gate == GATE_OPEN and r[1] == wanted, tonumber(r[2] or 0), r[5]
@@ -41,8 +42,8 @@ local function room_of(sale, room, lease)
   }
 end
 
--- answer_of returns the answer of join, and the beginning of the others. A worker that was asleep
--- may have said that the room is over before units were added.
+-- answer_of returns the answer of join, and the beginning of the others. It checks over against the
+-- units, because a worker that slept may set it after units were added.
 local function answer_of(state, turns)
   local over = state.over and state.avail + state.pend + redis.call('ZCARD', turns) == 0
   return {state.gate, state.epoch, state.now, state.wanted, state.lease, state.avail, state.pend,

@@ -4,7 +4,7 @@
 --
 -- KEYS  1 staged buyers (hash: buyer -> holding; and BATCHES, both see gate)
 -- ARGV  1 the batch's number, from 1   2 life of the key, s   3 lease ('' = read INFO)
---       then for each order: buyer id, order number, units (0 = final); the first batch has none
+--       then for each order: buyer id, order number, units (0 = ended); the first batch has none
 -- Returns 1 staged, 0 refused.
 local staged, batch = KEYS[1], tonumber(ARGV[1])
 local FIRST_ARG, STRIDE = 4, 3
