@@ -18,7 +18,7 @@ type acquireRequest struct {
 	MaxWaitMillis int64  `json:"maxWaitMillis"`
 }
 
-// acquireAnswer is the data of its answer.
+// acquireAnswer is the data of the answer to it.
 type acquireAnswer struct {
 	Granted      int64 `json:"granted"`
 	WaitedMillis int64 `json:"waitedMillis"`
@@ -26,8 +26,8 @@ type acquireAnswer struct {
 	ResetMillis  int64 `json:"resetMillis"`
 }
 
-// acquire takes permits of a rule and a key, and answers when they are good. A client that leaves
-// gets no permits.
+// acquire takes permits of a rule and a key, and answers once they are good. If the client leaves
+// before, the permits are returned.
 func (s *HTTP) acquire(w http.ResponseWriter, r *http.Request) (any, error) {
 	var body acquireRequest
 	if err := read(r, &body); err != nil {
@@ -64,7 +64,7 @@ func extend(w http.ResponseWriter, d time.Duration) error {
 	return errors.Join(control.SetReadDeadline(until), control.SetWriteDeadline(until))
 }
 
-// requestOf checks the body of an acquire.
+// requestOf checks the body of an acquire, and returns its rule and the request for permits.
 func (s *HTTP) requestOf(body acquireRequest) (*rules.Compiled, ratelimit.Request, error) {
 	if body.Rule == "" {
 		return nil, ratelimit.Request{}, ratelimit.BadField("rule", "is required")

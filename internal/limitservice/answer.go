@@ -21,7 +21,7 @@ func ceilMillis(d time.Duration) int64 {
 // deniedError is a denial, with the decision for its headers.
 type deniedError struct{ gate.Result }
 
-// Error names the rule.
+// Error names the rule, and the cause if Redis did not decide.
 func (e *deniedError) Error() string {
 	if e.Unavailable {
 		return fmt.Sprintf("rule %s: redis did not decide in time: %v", e.Rule.Name, e.Cause)
@@ -63,7 +63,7 @@ func (s *HTTP) writeError(w http.ResponseWriter, r *http.Request, err error) {
 	}
 }
 
-// writeDenied has Retry-After, unless no wait helps.
+// writeDenied answers a denial. It sets Retry-After, unless no wait helps.
 func writeDenied(w http.ResponseWriter, d gate.Result) {
 	e := failure(http.StatusTooManyRequests, "RATE_LIMITED", "too many requests")
 	if d.Rule.Message != "" {

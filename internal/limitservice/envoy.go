@@ -19,8 +19,8 @@ import (
 // Envoy is Envoy's rate limit service v3.
 //
 // A rule with a field descriptor decides each descriptor that it matches. A descriptor without a
-// rule is OK. No call waits for permits. Of a request with a denied descriptor no permits are
-// kept, and those that it returns come back.
+// rule is OK. No call waits for permits. A request with a denied descriptor keeps no permits; those
+// that its negative hits return stay returned.
 type Envoy struct {
 	ratelimitv3.UnimplementedRateLimitServiceServer
 	book *rules.Rulebook
@@ -28,13 +28,16 @@ type Envoy struct {
 }
 
 // NewEnvoy makes the service.
-func NewEnvoy(book *rules.Rulebook, gate *gate.Gate) *Envoy { return &Envoy{book: book, gate: gate} }
+func NewEnvoy(book *rules.Rulebook, gate *gate.Gate) *Envoy {
+	return &Envoy{book: book, gate: gate}
+}
 
 // maxDescriptors bounds the work of one call.
 const maxDescriptors = 64
 
-// ShouldRateLimit decides the descriptors of a request. Errors are InvalidArgument, and Unavailable
-// if Redis does not decide a rule with onError: closed.
+// ShouldRateLimit decides the descriptors of a request. Errors are InvalidArgument, Unavailable if
+// Redis does not decide a rule with onError: closed, and those of ctx. After an error it keeps no
+// permits.
 func (e *Envoy) ShouldRateLimit(
 	ctx context.Context, req *ratelimitv3.RateLimitRequest,
 ) (*ratelimitv3.RateLimitResponse, error) {
@@ -65,7 +68,7 @@ type ask struct {
 	hits    int64
 }
 
-// asks finds the rules of all descriptors before the first one takes permits.
+// asks finds the rules of all descriptors, before the first descriptor takes permits.
 func (e *Envoy) asks(req *ratelimitv3.RateLimitRequest) ([]ask, error) {
 	n := len(req.GetDescriptors())
 	switch {
@@ -111,7 +114,7 @@ func (e *Envoy) ask(
 	return a, nil
 }
 
-// hitsOf is how many permits a descriptor asks for; 0 reads the limiter, and a negative number
+// hitsOf returns how many permits a descriptor asks for; 0 reads the limiter, and a negative number
 // returns permits. The descriptor's own number goes before the request's, whose 0 means 1. No
 // limiter grants MaxTicks, so a higher number makes no difference.
 func hitsOf(
@@ -128,7 +131,7 @@ func hitsOf(
 	return n
 }
 
-// decisions make up the response to a request.
+// decisions collects the decisions on a request's descriptors, and their response.
 type decisions struct {
 	gate     *gate.Gate
 	response *ratelimitv3.RateLimitResponse
@@ -172,8 +175,9 @@ func (d *decisions) decide(ctx context.Context, a ask) (gate.Result, error) {
 	return result, err
 }
 
-// read returns permits, if hits is negative, and reads the limiter. A limiter that cannot be read
-// never turns a denial of another one into an error, which Envoy might admit.
+// read reads the limiter, after it has returned permits if hits is negative. A limiter that cannot
+// be read is an error if its rule has onError: closed; otherwise it denies nothing. After a denial
+// it is no error either, because Envoy may admit a request that got an error.
 func (d *decisions) read(ctx context.Context, a ask) (gate.Result, error) {
 	var now ratelimit.Decision
 	var err error

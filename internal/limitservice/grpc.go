@@ -21,8 +21,8 @@ type GRPC struct {
 	timeout  time.Duration
 }
 
-// NewGRPC makes a server. When it stops, calls have four fifths of the timeout to end. The health
-// service also has a call that never ends by itself.
+// NewGRPC makes a server. When it stops, calls have four fifths of the timeout to end. Run then
+// cuts them off, because a stream of the health service never ends by itself.
 func NewGRPC(envoy *Envoy, listener net.Listener, timeout time.Duration) *GRPC {
 	s := &GRPC{
 		server: grpc.NewServer(grpc.MaxRecvMsgSize(maxBody)), health: health.NewServer(),

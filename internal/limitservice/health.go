@@ -12,14 +12,14 @@ import (
 	"flashsale.dev/seckill/internal/redisstore"
 )
 
-// Health reports whether the node should get requests: until it stops. The state of Redis does not
-// count, because each rule's onError says what happens without Redis.
+// Health reports the node as ready until it stops. The state of Redis does not count, because each
+// rule's onError decides what happens without Redis.
 type Health struct {
 	client   redis.UniversalClient
 	draining atomic.Bool
 }
 
-// NewHealth makes the health of a node.
+// NewHealth returns the health of a node whose limiters are in the client's Redis.
 func NewHealth(client redis.UniversalClient) *Health { return &Health{client: client} }
 
 // Drain makes the node not ready until its process ends.
@@ -27,7 +27,7 @@ func (h *Health) Drain() { h.draining.Store(true) }
 
 const pingDeadline = 800 * time.Millisecond
 
-// Ready is an httpapi.Readiness.
+// Ready reports whether the node is ready, with the state of Redis. It is an httpapi.Readiness.
 func (h *Health) Ready(ctx context.Context) (bool, map[string]string) {
 	ctx, cancel := context.WithTimeout(ctx, pingDeadline)
 	defer cancel()

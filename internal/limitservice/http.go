@@ -17,6 +17,7 @@ import (
 //
 //	POST /v1/acquire                       takes permits, and waits until they are good
 //	GET, PUT, DELETE /v1/limiters/RULE/KEY reads, changes and resets a limiter
+//	GET /livez, /readyz                    report whether the process runs and the node is ready
 //
 // Bodies and answers have the API's form: {"code", "reason", "message", "data"}.
 type HTTP struct {
@@ -44,8 +45,8 @@ const (
 	writeGrace    = 2 * time.Second // to write the answer after a wait
 )
 
-// ServeHTTP finds the call. It does not use a ServeMux, which would redirect keys with slashes in a
-// row to another key.
+// ServeHTTP chooses the handler by path and method. It uses no ServeMux, which would redirect keys
+// with slashes in a row to another key.
 func (s *HTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	path := r.URL.EscapedPath()
 	switch {

@@ -13,8 +13,8 @@ import (
 	"flashsale.dev/seckill/internal/ratelimit/rules"
 )
 
-// override is the limit that Envoy sends with a descriptor, or nil. It replaces the rule's rate and
-// keeps its algorithm. A bucket holds one unit's requests.
+// override returns the limit that Envoy sends with a descriptor, or nil. It replaces the rule's
+// rate and keeps its algorithm. A bucket holds the requests of one unit.
 func override(
 	rule *rules.Compiled, sent *descriptorv3.RateLimitDescriptor_RateLimitOverride,
 ) (*ratelimit.Params, error) {
@@ -40,14 +40,15 @@ func override(
 	return &params, err
 }
 
-// unit is one of Envoy's units that currentLimit uses, in seconds.
+// unit is one of Envoy's units of time, with its length in seconds.
 type unit struct {
 	name    ratelimitv3.RateLimitResponse_RateLimit_Unit
 	seconds float64
 }
 
-// currentLimit is a rule's rate in Envoy's units: the largest unit that divides a window, and the
-// smallest one in which a rate is a whole number. A rate that is none in any unit is rounded.
+// currentLimit returns a limit in Envoy's units: of a window, the largest unit that divides it; of
+// a rate, the smallest unit in which it is a whole number. A rate that is whole in no unit is
+// rounded.
 func currentLimit(name string, l ratelimit.Limit) *ratelimitv3.RateLimitResponse_RateLimit {
 	units := [...]unit{
 		{ratelimitv3.RateLimitResponse_RateLimit_SECOND, 1},
