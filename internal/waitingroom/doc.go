@@ -33,7 +33,7 @@
 // SHA-1 has collisions: an operator can construct two lists with one digest. That moves nobody,
 // because both lists have the same draw. So a digest does not prove which buyers joined.
 //
-// The draw is out of the hands of buyers, because they do not know the seed, and of an operator who
-// does not join. An operator who reads the seed early and joins last, as buyers of their own, can
-// try buyer ids until the draw pleases them. docs/explanation/waiting-room.md has the details.
+// Buyers cannot influence the draw, because they do not know the seed. Nor can an operator who does
+// not join. An operator who reads the seed early and joins last, as buyers of their own, can try
+// buyer ids until the draw suits them. docs/explanation/waiting-room.md has the details.
 package waitingroom

@@ -60,8 +60,8 @@ func NewDraw(seed Seed, digest []byte, size uint32) *Draw {
 	return d
 }
 
-// drawKey mixes what nobody chose alone: the seed was fixed before anybody joined, and the digest
-// and the size by all who joined.
+// drawKey mixes what nobody chose alone: the seed was fixed before anybody joined, and all who
+// joined determine the digest and the size.
 func drawKey(seed Seed, digest []byte, size uint32) []byte {
 	mac := hmac.New(sha256.New, seed[:])
 	mac.Write([]byte(drawLabel))

@@ -21,7 +21,7 @@ const leastBurst = 200 * time.Millisecond
 // Room says when a position is called if the rate alone decides. The stock can make it later.
 type Room struct {
 	PermitsPerSecond float64       // the sale's rate, above 0
-	Burst            time.Duration // permits of this time accumulate while nobody is admitted
+	Burst            time.Duration // the time whose permits accumulate while nobody is admitted
 	Admitted         int64         // the watermark: positions up to it have been called
 	Paid             time.Time     // permits of the time before it are used or lost; zero at first
 }

@@ -13,7 +13,7 @@ import (
 
 // Admitter moves the lines of all sales that have one. Several processes may run an Admitter: a
 // script moves a line only from the position that its caller expects, so that concurrent calls do
-// the work of one. Whatever an Admitter knows of a line is in Redis and MySQL too.
+// the work of one. An Admitter keeps nothing that Redis and MySQL lack.
 type Admitter struct {
 	// Lines lists the exposed sales that have a line.
 	Lines func() []seckill.Sale
@@ -23,7 +23,8 @@ type Admitter struct {
 	Life time.Duration
 	// PaymentTimeout is for how long an order may be unpaid.
 	PaymentTimeout time.Duration
-	// Moved receives each state of a line, also of one that could not be moved; may be nil.
+	// Moved receives the state of a ready room after each step, also if the draw or the call
+	// failed; may be nil.
 	Moved func(sale seckill.Sale, s State)
 	Log   *slog.Logger
 
@@ -33,7 +34,7 @@ type Admitter struct {
 const (
 	admitInterval = 100 * time.Millisecond
 	// saveInterval is the time between two saves of a line that stands still, and between two steps
-	// in which nobody can be called. It is a second, with half a tick for one that comes early.
+	// in which nobody can be called. It is a second less half a tick, because a tick may be early.
 	saveInterval  = time.Second - admitInterval/2
 	endedInterval = 10 * time.Second // between two steps of a line that has ended
 	// failedPause is the time without MySQL after it failed.
@@ -59,19 +60,19 @@ type line struct {
 
 	keeping   sync.Mutex // held while MySQL keeps the line; guards the rest
 	saves     spacing
-	saved     State     // the last one that was saved
-	published spacing   // of what may return
+	saved     State     // the state that was saved last
+	published spacing   // of the calls of publish
 	failed    time.Time // when MySQL failed last
 }
 
-// spacing spaces work by its cost.
+// spacing bounds the share of the time that repeated work takes.
 type spacing struct {
 	ended time.Time
 	took  time.Duration
 }
 
-// do works if an interval has passed, and a multiple of the time that the work took before. Work
-// has the deadline of a step: a process that took longer was suspended.
+// do calls work if an interval has passed since the last call ended, and a multiple of the time
+// that it took. Work has the deadline of a step: a process that took longer was suspended.
 func (p *spacing) do(interval time.Duration, times time.Duration, work func() error) error {
 	if time.Since(p.ended) < max(interval, times*p.took) {
 		return nil

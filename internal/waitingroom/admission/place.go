@@ -26,7 +26,8 @@ type Status struct {
 	Sale seckill.View
 	draw *waitingroom.Draw // nil before the draw
 	gaps gapPositions
-	// ended has the numbers that wait no more, as they were when one ended before it was called.
+	// ended is the bitmap of the numbers that wait no more, as this node read it when Left last
+	// changed.
 	ended []byte
 	// Page caches this status as the HTTP layer has encoded it.
 	Page atomic.Value
@@ -62,7 +63,7 @@ type gapPositions struct {
 	later []Gap   // of other numbers, which are their own positions; some ranges are empty
 }
 
-// positionsOf returns the positions of gaps in a draw; nil before the draw.
+// positionsOf returns the positions of the numbers in gaps. draw is nil before the draw.
 func positionsOf(gaps []Gap, draw *waitingroom.Draw) (p gapPositions) {
 	size := int64(0)
 	if draw != nil {
@@ -127,7 +128,7 @@ type Place struct {
 	Ahead    int64 // positions that are called before, without gaps
 	ETA      time.Duration
 	State    Progress
-	Until    time.Time // of Admitted: the end
+	Until    time.Time // end of the admission; zero unless State is Admitted
 }
 
 // position returns the position of a number; 0 before the draw.
@@ -163,7 +164,7 @@ func (s *Status) place(seat Seat) Place {
 // called reports whether a position was called.
 func (s *Status) called(position int64) bool { return position > 0 && position <= s.Admitted }
 
-// inGap reports whether a number is one that Redis may have lost.
+// inGap reports whether a number is in a gap.
 func (s *Status) inGap(number int64) bool {
 	return slices.ContainsFunc(s.Gaps, func(g Gap) bool { return g.From <= number && number <= g.To })
 }

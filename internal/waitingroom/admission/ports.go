@@ -8,9 +8,9 @@ import (
 	"flashsale.dev/seckill/internal/waitingroom"
 )
 
-// Redis has the rooms. Its methods change nothing where the room is not ready.
+// Redis has the rooms. Join and Admit change nothing where the room is not ready.
 type Redis interface {
-	// Room reads the state of a room.
+	// Room reads the state of a room. It also fixes the size of the draw if the sale has started.
 	Room(ctx context.Context, goodsID int64) (State, error)
 	// Join finds, hands out or removes the numbers of buyers. There are no seats where the room is
 	// not ready. The state has no Details.
@@ -27,8 +27,8 @@ type Redis interface {
 	Admit(ctx context.Context, goodsID int64, c Call) (State, error)
 	// Ended returns the bitmap of the numbers that wait no more.
 	Ended(ctx context.Context, goodsID int64) ([]byte, error)
-	// Turns lists the admissions that are neither used nor over, with their rests at the moment of a
-	// state.
+	// Turns lists the admissions that are neither used nor over, with what was left of each at the
+	// moment of a state.
 	Turns(ctx context.Context, goodsID int64, s State) ([]Turn, error)
 }
 
@@ -53,11 +53,11 @@ type Sales interface {
 	Sale(ctx context.Context, goodsID int64) (seckill.View, error)
 }
 
-// grantSize is how many numbers MySQL grants at a time. After a loss of Redis at most so many
-// numbers are a gap.
+// grantSize is how many numbers MySQL grants at a time. After a loss of Redis the gap has the
+// numbers that were granted and that no save has as joined.
 const grantSize = 10_000
 
-// grant has further numbers granted to the room of a state.
+// grant asks MySQL for further numbers for the room of a state, and lets Redis hand them out.
 func grant(ctx context.Context, store Store, redis Redis, goodsID int64, state State) error {
 	record, err := store.GrantNumbers(ctx, goodsID, Grant{
 		Lease: state.Lease, Joined: state.Joined, Above: state.Granted, Numbers: grantSize,

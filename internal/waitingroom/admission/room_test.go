@@ -189,7 +189,7 @@ func (h *fixture) snapshot() func() {
 
 // TestRoom_LossOfRedisKeepsEveryPlace checks two losses: all of Redis, and all since a moment,
 // which a failover to a replica that lagged loses. No number is handed out twice, and every ticket
-// restores its number, also of buyers whom MySQL does not know of.
+// restores its number, also of buyers whose numbers MySQL had not saved.
 func TestRoom_LossOfRedisKeepsEveryPlace(t *testing.T) {
 	for name, lagging := range map[string]bool{"emptied": false, "lagging replica": true} {
 		t.Run(name, func(t *testing.T) {

@@ -48,14 +48,14 @@ type known struct {
 	mu    sync.Mutex
 	lastDraw
 	gaps lastGaps
-	// ended is of the last status, and left and lease are the State's for which it was read. The one
-	// load of a status at a time uses them, without the lock.
+	// ended is the last bitmap of Redis.Ended, and left and lease are those of the State for which
+	// it was read. They need no lock, because one load of a status runs at a time.
 	ended []byte
 	left  int64
 	lease string
 }
 
-// visited is one buyer's part of a batch. All of a batch share the status.
+// visited is the answer to one visit of a batch. All answers of a batch share the status.
 type visited struct {
 	Seat
 	status *Status
@@ -73,8 +73,8 @@ func NewService(sales Sales, redis Redis, store Store, secrets [][]byte) *Servic
 	return s
 }
 
-// Status returns a room from this node's memory, at most a second old. NotFound if the sale has
-// none.
+// Status returns a room from this node's memory, at most a second old. The error is NotFound if the
+// sale has none, or Unavailable.
 func (s *Service) Status(ctx context.Context, goodsID int64) (*Status, error) {
 	return s.statuses.Get(ctx, goodsID, func(ctx context.Context) (*Status, error) {
 		return s.readStatus(ctx, goodsID)
@@ -119,8 +119,8 @@ func (s *Service) ready(ctx context.Context, goodsID int64, state State) (_ Stat
 	return state, err
 }
 
-// readEnded reads the numbers that wait no more, if one ended since this node read them before it
-// was called.
+// readEnded reads the bitmap of the numbers that wait no more, unless Left is the same as when this
+// node read it last.
 func (s *Service) readEnded(ctx context.Context, status *Status) error {
 	k := s.knownOf(status.Sale)
 	if k.left != status.Left || k.lease != status.Lease {
@@ -190,7 +190,8 @@ func (s *Service) newStatus(sale seckill.View, state State) (*Status, error) {
 }
 
 // Join returns the place of a buyer, who gets one at the end of the line unless the buyer has one
-// or shows a ticket. ticket may be empty. A room that is over has no new places.
+// or shows a ticket. ticket may be empty. A room that is over has no new places: the error is then
+// the sale's refusal. It is LimitReached for a buyer who may buy no more.
 func (s *Service) Join(
 	ctx context.Context, goodsID int64, buyerID string, ticket string,
 ) (Place, error) {
@@ -208,8 +209,8 @@ func (s *Service) Join(
 	return s.placeOf(ctx, goodsID, Join, s.newVisit(status, buyerID, ticket))
 }
 
-// Find returns the place of a buyer; NotFound without one. A place whose ticket is shown, and which
-// was not called, is computed from this node's memory.
+// Find returns the place of a buyer; the error is NotFound without one. A place whose ticket is
+// shown, and which was not called, is computed from this node's memory.
 func (s *Service) Find(
 	ctx context.Context, goodsID int64, buyerID string, ticket string,
 ) (Place, error) {
@@ -380,7 +381,8 @@ func answers(status *Status, seats []Seat) []visited {
 	return list
 }
 
-// errNotReady means that the sale of a room is being built.
+// errNotReady means that the gate of the room's sale is not open, as during a rebuild, or that
+// MySQL has granted the numbers to another master since.
 var errNotReady = errors.New("the room is not ready")
 
 func unavailable(err error) error {

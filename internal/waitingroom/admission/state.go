@@ -36,7 +36,7 @@ type Grant struct {
 }
 
 // Turn is an admission that is not used: a number, or "b" and the id of a buyer; then a space, and
-// how many milliseconds it lasts yet.
+// for how many more milliseconds it lasts.
 type Turn = string
 
 // Gap is a range of numbers that a lost master may not have handed out, with both ends.
@@ -78,7 +78,8 @@ type Details struct {
 	Missed int64 // admissions that lapsed
 	Gaps   []Gap
 	Held   Held // with what is pending
-	// Left changes when a number ends before it is called, and when its buyer takes it again.
+	// Left counts numbers that buyers left, that a ticket's number replaced, or that were taken
+	// again. While it is the same, no other number that was not called has ended.
 	Left  int64
 	Life  time.Duration // of an admission; 0 before the first call of an Admitter
 	Calls int64         // grows with each call of Redis.Admit, over all masters of the sale
@@ -108,7 +109,7 @@ func EpochOf(lease string) int64 {
 	return n
 }
 
-// Mark says what a number is worth. scripts/lua/join.lua returns the same codes.
+// Mark is the state of a number in the line. scripts/lua/join.lua returns the same codes.
 type Mark int
 
 // The marks.
