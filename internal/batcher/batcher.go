@@ -3,7 +3,7 @@
 // A Batcher keeps at most one batch per key in flight. Calls that arrive meanwhile form the next
 // batch, in their order of arrival. A call that finds no batch in flight starts one at once, so
 // batching adds no delay. A batch begins after the goroutines that are ready to run, because these
-// may call too. It turns thousands of calls to Redis into a few.
+// may call too. So thousands of calls to Redis become a few.
 //
 // It imports the standard library alone.
 package batcher
@@ -15,8 +15,8 @@ import (
 )
 
 // Func executes one batch. It returns one answer for each request, in order, or one error for all.
-// Its context has one caller's values but no cancellation, because no caller may stop the
-// others. The function sets its own deadline.
+// Its context has one caller's values but no cancellation, because no caller may stop the others.
+// The function sets its own deadline.
 type Func[K comparable, Q, A any] func(ctx context.Context, key K, requests []Q) ([]A, error)
 
 // Batcher merges the concurrent calls of each key. Make one with New; it needs no closing, because
@@ -26,11 +26,11 @@ type Batcher[K comparable, Q, A any] struct {
 	max     int
 
 	mu     sync.Mutex
-	queues map[K][]*batch[Q, A] // the next batches of each key that has a batch in flight
+	queues map[K][]*batch[Q, A] // the waiting batches of each key that has a goroutine
 }
 
-// batch is calls that are executed together. One channel wakes all their callers. The outcome is
-// valid after done is closed.
+// batch holds calls that are executed together. One channel wakes all their callers. The outcome,
+// which is the last three fields, is valid after done is closed.
 type batch[Q, A any] struct {
 	callers  []context.Context
 	requests []Q
@@ -108,7 +108,7 @@ func (b *Batcher[K, Q, A]) next(key K) *batch[Q, A] {
 	return waiting[0]
 }
 
-// wanted returns the requests whose callers still wait, and notes the places of their answers.
+// wanted returns the requests whose callers still wait, and sets the places of their answers.
 func (b *batch[Q, A]) wanted() []Q {
 	wanted := b.requests[:0]
 	b.places = make([]int, len(b.callers))

@@ -10,7 +10,8 @@ import (
 var builtIn []byte
 
 // Calibration holds what a piece of work costs on one machine, and the bytes that it takes on any.
-// The names are those of a plan: "API: GET /sales/{goodsId}", "MySQL tables".
+// Costs has a Row's part and work as its keys, such as "API: GET /sales/{goodsId}". Bytes has what
+// an Amount is of, such as "MySQL tables".
 type Calibration struct {
 	// Measured names the machine, date and command. A plan shows it, because costs of another
 	// machine may be off by a factor of two.

@@ -43,8 +43,8 @@ type Row struct {
 	Peak    float64 `json:"peakPerSecond"`
 }
 
-// Part is the sum over one part of the system. Count is the number of nodes (API) or
-// single-threaded shards that keep the peak within Sale.Use.
+// Part is the sum over one part of the system. Count is the number of nodes that keep the peak
+// within Sale.Use; of Redis, the number of masters.
 type Part struct {
 	Part      string  `json:"part"`
 	Seconds   float64 `json:"seconds"`
@@ -94,8 +94,9 @@ func (s Sale) check() error {
 	return errors.Join(problems...)
 }
 
-// Make multiplies a sale's counts by the costs. Its error names the fields that are out of range,
-// or a cost that the calibration lacks: a plan must not show work that costs nothing.
+// Make multiplies a sale's counts by the costs. Its error names the fields that are out of range, a
+// cost that the calibration lacks, or a part that would need more than mostNodes. A plan must not
+// show work that costs nothing.
 func Make(s Sale, c Calibration) (Plan, error) {
 	if err := s.check(); err != nil {
 		return Plan{}, err
@@ -202,7 +203,7 @@ func (p *Plan) traffic(count float64, cost Cost) {
 // int can hold.
 const mostNodes = 1e6
 
-// sum adds the rows up by part. Redis executes on one processor, and the consumer uses a part of a
+// sum adds the rows up by part. Redis executes on one processor, and the consumer on some of a
 // host's. The other parts use all.
 func (p *Plan) sum(s Sale) error {
 	for _, name := range []string{api, redis, rabbit, consumer, mysql} {

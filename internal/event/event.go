@@ -8,7 +8,7 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-// Type is what happened.
+// Type is the kind of a change.
 type Type string
 
 // The types of the contract, in the order in which they happen to one order and to one sale.

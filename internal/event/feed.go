@@ -18,7 +18,7 @@ type Feed struct {
 	Currency string // of sales without one of their own
 }
 
-// List returns at most limit items with ids above after, in their order: of the merchant's own
+// List returns at most limit items with ids above after, in ascending order: of the merchant's own
 // sales, or of all sales for an operator. The error is Unavailable.
 func (f *Feed) List(
 	ctx context.Context, by seckill.Actor, after int64, limit int,
@@ -26,7 +26,8 @@ func (f *Feed) List(
 	return f.Items(ctx, Filter{MerchantID: by.ManagedMerchant(), After: after}, limit)
 }
 
-// Items returns the items of at most limit events. The error is Unavailable.
+// Items returns the items of at most limit events that a filter selects, in ascending order. The
+// error is Unavailable.
 func (f *Feed) Items(ctx context.Context, filter Filter, limit int) ([]Item, error) {
 	events, err := f.Store.Events(ctx, filter, limit)
 	if err != nil {

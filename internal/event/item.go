@@ -24,16 +24,16 @@ type Item struct {
 type Data struct {
 	Status        string              `json:"status"`
 	Title         string              `json:"title"`
-	ExternalID    string              `json:"externalId,omitzero"` // the merchant's own id of the sale
+	ExternalID    string              `json:"externalId,omitzero"` // the merchant's own id
 	Currency      string              `json:"currency"`
-	Total         *int64              `json:"total,omitzero"` // units offered; events of a sale only
+	Total         *int64              `json:"total,omitzero"` // units offered; of a sale only
 	BuyerID       string              `json:"buyerId,omitzero"`
 	Quantity      *int64              `json:"quantity,omitzero"`
 	Amount        *int64              `json:"amount,omitzero"`
 	FailureReason order.FailureReason `json:"failureReason,omitzero"`
 }
 
-// TimeFormat is the form of all times.
+// TimeFormat is the layout of times in the API and in webhooks: UTC with milliseconds.
 const TimeFormat = "2006-01-02T15:04:05.000Z"
 
 // newItem returns the item of an event. currency is that of sales without one of their own.

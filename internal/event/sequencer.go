@@ -27,7 +27,7 @@ type Sequencer struct {
 	Log    *slog.Logger
 }
 
-// Run works until ctx ends.
+// Run works until ctx ends, and returns nil.
 func (s *Sequencer) Run(ctx context.Context) error {
 	return workers.Every(ctx, placeInterval, s.runOnce)
 }

@@ -1,6 +1,6 @@
 // Package memqueue is the order queue of the standalone program: in the process, without a broker.
 //
-// Publish returns when the consumer has acknowledged the message, which it does after the commit.
+// Publish returns once the consumer has acknowledged the message, which it does after the commit.
 // So a 202 is durable although the queue is not: a crash loses only messages whose publishers got
 // no answer.
 //

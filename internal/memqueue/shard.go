@@ -103,7 +103,7 @@ func (s *shard) take(st *stream) (order.Delivery, bool) {
 	return order.Delivery{DeliveryInfo: info, Body: m.body, Tag: m.tag}, true
 }
 
-// ack acknowledges the messages up to tag.
+// ack acknowledges the unacknowledged messages up to the one with a tag.
 func (s *shard) ack(tag uint64) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

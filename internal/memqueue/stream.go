@@ -50,10 +50,11 @@ func (st *stream) deliver() {
 	}
 }
 
-// Deliveries is closed by Close.
+// Deliveries returns the channel of deliveries, which Close closes.
 func (st *stream) Deliveries() <-chan order.Delivery { return st.out }
 
-// Ack acknowledges the delivery and all before it.
+// Ack acknowledges the delivery with a tag and all before it. The error means that no
+// unacknowledged delivery has the tag.
 func (st *stream) Ack(tag uint64) error {
 	if err := st.shard.ack(tag); err != nil {
 		return fmt.Errorf("ack: %w", err)
