@@ -86,9 +86,9 @@ func isPort(text string) bool {
 	return err == nil && n > 0
 }
 
-// isPrivateName reports whether no public DNS has a name: one of a single label, one that is
-// reserved for local use, or a number. Some resolvers read numbers such as 0x7f000001 and 127.1 as
-// IPv4 addresses.
+// isPrivateName reports whether a name cannot be in the public DNS: it has a single label, is
+// reserved for local use, or is a number. Some resolvers read numbers such as 0x7f000001 and 127.1
+// as IPv4 addresses.
 func isPrivateName(host string) bool {
 	host = strings.TrimSuffix(strings.ToLower(host), ".")
 	last := host[strings.LastIndexByte(host, '.')+1:]
@@ -100,8 +100,8 @@ func isPrintable(s string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r > '~' })
 }
 
-// dial connects to a host, unless its address is neither public nor allowed. It judges the address
-// that it is about to dial: judged earlier, the name could resolve to another address here.
+// dial connects to a host whose address is public or allowed. It judges the address that it is
+// about to dial: judged earlier, the name could resolve to another address here.
 func (a Allow) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	d := net.Dialer{Timeout: attemptTimeout, Control: a.control}
 	if host, _, err := net.SplitHostPort(address); err == nil && a.hosts[strings.ToLower(host)] {

@@ -18,8 +18,8 @@ import (
 )
 
 const (
-	// pollInterval is how often a process claims due endpoints without a signal. New events come
-	// with a signal; the end of a pause or of another process' lease does not.
+	// pollInterval is how often a process claims due endpoints without a signal. New events send a
+	// signal; the end of a pause or of another process' lease sends none.
 	pollInterval = time.Second
 	// slots is how many endpoints a process serves at a time. Each mostly waits for its receiver.
 	slots = 64
@@ -41,7 +41,7 @@ const LeaseTime = time.Minute
 type DispatchStore interface {
 	order.Clock
 	// DueEndpoints lists at most limit enabled endpoints that are due and that nobody serves, the
-	// longest due first. Each has new events, or a delivery to send again.
+	// longest unserved first. Each has new events, or a delivery to send again.
 	DueEndpoints(ctx context.Context, now time.Time, limit int) ([]Endpoint, error)
 	// ClaimEndpoint takes the lease of a due endpoint until a moment. Of concurrent callers one
 	// gets true.
@@ -49,7 +49,7 @@ type DispatchStore interface {
 	// LeasedEndpoint returns an endpoint that is enabled and still has the lease, or ErrLeaseLost.
 	LeasedEndpoint(ctx context.Context, id, lease string) (Endpoint, error)
 	// PendingDelivery returns the next delivery to send: one to send again on demand, else the one
-	// at the endpoint's position, else ErrNoSuchDelivery.
+	// after the endpoint's position, else ErrNoSuchDelivery.
 	PendingDelivery(ctx context.Context, endpointID string) (Delivery, error)
 	// SaveProgress stores the endpoint's Position, DueAt, FailingSince and Enabled, and the
 	// delivery unless it is nil, in one transaction. Without the lease it stores nothing and
@@ -90,7 +90,7 @@ type Dispatcher struct {
 	Log *slog.Logger
 }
 
-// Run sends until ctx ends. It finishes attempts that have begun.
+// Run sends until ctx ends. It then finishes the attempts that have begun, and returns nil.
 func (d *Dispatcher) Run(ctx context.Context) error {
 	defer d.Sender.Close()
 	free := make(chan bool, slots)
@@ -319,7 +319,8 @@ func (d *Dispatcher) send(
 }
 
 // conclude changes an endpoint and a delivery after an attempt at now: the delivery is delivered,
-// or waits for its next attempt, or is dead. An endpoint that fails for disableAfter is disabled.
+// or waits for its next attempt, or is dead. A dead delivery disables an endpoint that has failed
+// for disableAfter.
 func conclude(e *Endpoint, next *Delivery, now time.Time) {
 	if next.Problem == NoProblem {
 		next.State, next.EndedAt = Delivered, now

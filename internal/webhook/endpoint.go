@@ -63,7 +63,7 @@ type Endpoint struct {
 	Lease    string    // of the dispatcher that serves it; random
 	// FailingSince is the time of the first failure since the last success; zero if there is none.
 	FailingSince time.Time
-	Retries      int64 // number of dead deliveries to send again on demand
+	Retries      int64 // dead deliveries that the owner wants to be sent again
 }
 
 // rotate replaces the secret. For SecretOverlap the replaced secret and the oldest one that still
@@ -137,7 +137,7 @@ type Delivery struct {
 	Events     int64        // number of events
 	State      State
 	Attempts   int64
-	Retried    bool // its owner demanded this attempt, which is the last one
+	Retried    bool // it was dead, and its owner demanded one more attempt
 	Status     int  // of the last attempt's response; 0: none
 	Problem    Problem
 	CreatedAt  time.Time

@@ -17,15 +17,15 @@ import (
 type Store interface {
 	order.Clock
 	// CreateEndpoint stores an endpoint and sets its Position to the end of the events. It returns
-	// a Conflict if the owner has MaxEndpoints, and ErrTryAgain if another transaction won.
+	// a Conflict if the owner has MaxEndpoints. A repeated call stores the endpoint once.
 	CreateEndpoint(ctx context.Context, e *Endpoint) error
 	// FindEndpoint returns an endpoint, or ErrNoSuchEndpoint.
 	FindEndpoint(ctx context.Context, id string) (Endpoint, error)
 	// EndpointsOf lists at most limit endpoints of an owner ("": of all), oldest first, with ids
 	// after one ("": from the oldest).
 	EndpointsOf(ctx context.Context, ownerID, after string, limit int) ([]Endpoint, error)
-	// ChangeEndpoint changes what the owner may set and makes the endpoint due. It returns
-	// ErrNoSuchEndpoint, or the error of change with nothing stored.
+	// ChangeEndpoint changes what the owner may set and makes the endpoint due, or returns
+	// ErrNoSuchEndpoint.
 	ChangeEndpoint(
 		ctx context.Context, id string, now time.Time, change func(*Endpoint),
 	) (Endpoint, error)
@@ -64,7 +64,8 @@ type Change struct {
 }
 
 // Create makes an endpoint, which receives the events from now on. It returns the secret too, which
-// is shown only now. It refuses with BAD_REQUEST, or with CONFLICT beyond MaxEndpoints.
+// is shown only now. It refuses with BAD_REQUEST, or with CONFLICT beyond MaxEndpoints. Without the
+// database its error is UNAVAILABLE, as that of every method.
 func (s *Service) Create(
 	ctx context.Context, by seckill.Actor, c Change,
 ) (Endpoint, string, error) {
@@ -197,7 +198,7 @@ func (s *Service) Change(
 	return e, secret, unavailable(err)
 }
 
-// Delete deletes an endpoint and its deliveries.
+// Delete deletes an endpoint and its deliveries. It refuses as Get does.
 func (s *Service) Delete(ctx context.Context, by seckill.Actor, id string) error {
 	now, err := s.mayChange(ctx, by, id)
 	if err != nil {
@@ -208,7 +209,8 @@ func (s *Service) Delete(ctx context.Context, by seckill.Actor, id string) error
 	return unavailable(err)
 }
 
-// Deliveries pages through the deliveries of an endpoint, newest first.
+// Deliveries pages through the deliveries of an endpoint in a state ("": in all), newest first. It
+// refuses as Get does.
 func (s *Service) Deliveries(
 	ctx context.Context, by seckill.Actor, id string, state State, before string, limit int,
 ) ([]Delivery, error) {
