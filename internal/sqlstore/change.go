@@ -156,7 +156,7 @@ func orTaken(err error) error {
 }
 
 // checkExternalID refuses an id that another sale has, before a cut takes units from buyers. The
-// unique index knows the ids of all sales, so the id is written and taken back.
+// unique index has the ids of all sales, so checkExternalID writes the id and takes it back.
 func checkExternalID(tx *gorm.DB, was, after saleRow) error {
 	if text(was.ExternalID) == text(after.ExternalID) {
 		return nil

@@ -40,7 +40,7 @@ func newReading(server time.Time) *reading {
 }
 
 // fresh reports whether the reading can be used. Linux's monotonic clock stands still while the
-// host is suspended: the wall clock shows that. A step of it costs one more reading.
+// host is suspended: the wall clock shows that. A step of the wall clock costs one more reading.
 func (r *reading) fresh() bool {
 	return r != nil && time.Since(r.received) < clockLife &&
 		time.Since(r.wall).Abs() < clockLife

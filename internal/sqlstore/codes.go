@@ -12,7 +12,7 @@ import (
 	"flashsale.dev/seckill/internal/seckill/accesscode"
 )
 
-// claimRow is whose a single access code is.
+// claimRow makes a single access code one buyer's.
 type claimRow struct {
 	GoodsID   int64             `gorm:"primaryKey;autoIncrement:false"`
 	Code      accesscode.Number `gorm:"primaryKey;autoIncrement:false"`
@@ -24,9 +24,9 @@ type claimRow struct {
 func (claimRow) TableName() string { return "code_claims" }
 
 // ClaimCodes assigns each code to the first buyer who claims it, and returns the owner of each
-// claim's code, in order. A claim of a code that has an owner changes nothing, so repeating one is
-// safe. It takes no lock of the goods row. It inserts the codes in ascending order, so that
-// concurrent calls cannot deadlock.
+// claim's code, in order. A claim of a code that has an owner changes nothing, so repeats are
+// harmless. ClaimCodes takes no lock of the goods row. It inserts the codes in ascending order, so
+// that concurrent calls cannot deadlock.
 func (s *Store) ClaimCodes(
 	ctx context.Context, goodsID int64, claims []accesscode.Claim, now time.Time,
 ) ([]string, error) {

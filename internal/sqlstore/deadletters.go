@@ -54,9 +54,9 @@ func (s *Store) WriteFailed(
 	})
 }
 
-// WriteMissing is WriteFailed for an order of which a rebuild has found no row. It writes nothing
-// and returns rebuild.ErrFenced for a token that is not the newest: the order may be one of a newer
-// epoch, and on its way.
+// WriteMissing is WriteFailed for an order of which a rebuild has found no row. For a token that is
+// not the newest it writes nothing and returns rebuild.ErrFenced: the order may be of a newer
+// epoch, and on its way. The error of an unknown goods is seckill.ErrNoSuchGoods.
 func (s *Store) WriteMissing(
 	ctx context.Context, token int64, line reservation.OrderLine, dead order.DeadLetter,
 	now time.Time,

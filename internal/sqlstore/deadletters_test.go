@@ -170,7 +170,7 @@ func (h fixture) TestRestoreOrder_RestoresOnce(t *testing.T) {
 
 // TestRestoreOrder_RestoresNoDecidedOrder checks that an order that has ended since it was
 // restored, or whose dead letter was discarded, is not restored. The scheduled release returns its
-// units. A dead letter that was left over of an active order only goes.
+// units. Of an active order the call only deletes the dead letter that was left over.
 func (h fixture) TestRestoreOrder_RestoresNoDecidedOrder(t *testing.T) {
 	sale := h.exposed(10, 3)
 	plan := func(l reservation.OrderLine) order.StockMove {

@@ -18,6 +18,6 @@
 // Every other error wraps order.ErrTryAgain: its outcome may be unknown, and the caller may repeat
 // the call.
 //
-// A Store is safe for concurrent use. GORM is used nowhere else. Package primary connects by MySQL's
-// driver; other packages only read the driver's errors.
+// A Store is safe for concurrent use. No other package uses GORM. Package primary connects by
+// MySQL's driver; other packages only read the driver's errors.
 package sqlstore

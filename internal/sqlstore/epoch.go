@@ -32,8 +32,9 @@ func (s *Store) NextRebuildToken(ctx context.Context, goodsID int64) (rebuild.To
 
 // BeginEpoch begins the next epoch of a sale and returns the sale that it starts from. It writes
 // the parked orders first; one that the database refuses becomes failed. A draft becomes exposed.
-// It returns rebuild.ErrFenced for a token that is not the newest, and for rebuild.FirstToken with
-// a sale that is no draft. A draft whose end has passed is a Conflict.
+// It returns rebuild.ErrFenced for a token that is not the newest, for rebuild.FirstToken with a
+// sale that is no draft, and while the recorded opening has not ended. A draft whose end has passed
+// is a Conflict.
 func (s *Store) BeginEpoch(
 	ctx context.Context, goodsID, token int64, at order.Times,
 ) (seckill.Sale, error) {

@@ -51,7 +51,7 @@ func (e *tryAgainError) Error() string { return e.op + ": " + e.err.Error() }
 // Unwrap returns order.ErrTryAgain and the database's error.
 func (e *tryAgainError) Unwrap() []error { return []error{order.ErrTryAgain, e.err} }
 
-// isAnswer reports whether an error is an answer of this package, not of the database.
+// isAnswer reports whether an error is a decision of this package, not a failure of the database.
 func isAnswer(err error) bool {
 	for _, answer := range []error{
 		seckill.ErrNoSuchGoods, rebuild.ErrFenced, order.ErrNoSuchOrder, order.ErrNoSuchDeadLetter,
@@ -87,8 +87,7 @@ func dataErrors() []uint16 {
 	}
 }
 
-// SQLite's primary result codes for the same
-// (https://www.sqlite.org/rescode.html).
+// SQLite's primary result codes for the same (https://www.sqlite.org/rescode.html).
 const (
 	sqliteTooBig     = 18
 	sqliteConstraint = 19

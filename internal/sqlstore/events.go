@@ -38,7 +38,8 @@ const eventsPerRow = 500
 // changeTime returns the time of a change to a sale or its orders. It is now, but at least a
 // millisecond after the sale's last change: a clock may lag, and now may be older than the lock.
 // The sale's row is locked and stores that time, so two transactions of a sale never share one.
-// Each millisecond has room for one transaction, which is more than one sale commits.
+// Payments do not lock the row: event.Type.Ranking orders their events. Each millisecond has room
+// for one transaction, which is more than one sale commits.
 func changeTime(sale saleRow, now time.Time) time.Time {
 	return time.UnixMilli(max(now.UnixMilli(), sale.Updated+1)).UTC()
 }

@@ -111,8 +111,8 @@ func (s *Store) Ship(
 				SET shipped_at = ?, carrier = ?, tracking_number = ? WHERE goods_id = ? AND order_sn = ?`,
 				row.ShippedAt, shipment.Carrier, shipment.TrackingNumber, goodsID, orderSn))
 			if err == nil && first {
-				paid := latest(changeTime(sale, now), row.PaidAt)
-				err = addEventsAlone(tx, sale, event.OrderShipped, []string{orderSn}, paid)
+				at := latest(changeTime(sale, now), row.PaidAt)
+				err = addEventsAlone(tx, sale, event.OrderShipped, []string{orderSn}, at)
 			}
 			if err == nil {
 				err = auditOrder(tx, salechange.ActShipOrder, order.Paid, row, now)

@@ -37,8 +37,9 @@ const (
 // gap locks of REPEATABLE READ would only add deadlocks.
 const sessionSQL = "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED"
 
-// sessionVars are set on each new connection. They make text that is too long an error instead of
-// truncating it. A wait for a row's lock ends with error 1205 before the connection's own deadline.
+// sessionVars returns the variables of each new connection. Text that is too long is an error then
+// and not truncated. A wait for a row's lock ends with error 1205 before the connection's own
+// deadline.
 func sessionVars() map[string]string {
 	const mode = "'ONLY_FULL_GROUP_BY,STRICT_TRANS_TABLES,NO_ENGINE_SUBSTITUTION'"
 	return map[string]string{
@@ -97,8 +98,8 @@ func CheckDSN(dsn string) error {
 	return err
 }
 
-// limitPool bounds a pool. More connections would only wait for the hot rows. They end after half
-// an hour, so that they return to a server that is back after a failover.
+// limitPool bounds a pool. More connections would only wait for the hot rows. A connection ends
+// after half an hour, so that the pool returns to a server that is back after a failover.
 func limitPool(pool *sql.DB) {
 	pool.SetMaxOpenConns(maxConns)
 	pool.SetMaxIdleConns(maxConns)

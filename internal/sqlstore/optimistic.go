@@ -83,7 +83,7 @@ func (s *Store) writeOptimistically(
 }
 
 // takeForNew plans a batch of new orders and takes their units. It returns errNotNew for a batch in
-// which any line is refused or invalid: the way that reads first decides on that one.
+// which any line is late, refused or invalid: writeBatch decides on that one.
 func takeForNew(tx *gorm.DB, sale saleRow, b orderwriter.Batch) (*batchPlan, error) {
 	isLate := func(l reservation.OrderLine) bool { return l.Epoch < sale.Epoch }
 	if slices.ContainsFunc(b.Lines, isLate) {
@@ -123,7 +123,7 @@ func (p *batchPlan) insertNew(tx *gorm.DB) error {
 
 // insertOrders inserts new orders with a statement of its own. GORM's reflection over a large batch
 // costs as much CPU as the rest of the write. The text has the numbers that all orders share,
-// because each argument costs as much as any other.
+// because each argument costs time.
 func (p *batchPlan) insertOrders(tx *gorm.DB) error {
 	const columns = `goods_id, status, failure_reason, created_at, pay_by,
 		order_sn, buyer_id, epoch, quantity, amount, name, phone`

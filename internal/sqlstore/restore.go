@@ -98,6 +98,7 @@ func (s *Store) ReturnUnits(
 // transaction deletes its dead letter and the scheduled move undo, and writes the audit log. Of an
 // active order, which another call has restored, it only deletes both; undo may then have no id.
 // With an error it writes nothing. The error is
+//   - order.ErrNoSuchOrder for an order without a row;
 //   - Conflict where stock or limit do not allow it, or the order has ended since;
 //   - order.ErrNoSuchDeadLetter for a failed order whose dead letter was discarded;
 //   - order.ErrTryAgain where the move's epoch is over or the move is already released.

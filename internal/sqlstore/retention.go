@@ -105,8 +105,8 @@ func (s *Store) forgetEvents(ctx context.Context, before time.Time, limit int) (
 	return len(rows), wrapError("delete old events", remove(ctx, s, old, ids))
 }
 
-// forget finds old rows and deletes them by their keys, because Vitess deletes by no limit. It
-// checks the condition again: a row may have changed. The shard's column has the type K.
+// forget finds old rows and deletes them by their keys, because Vitess refuses a DELETE with a
+// limit. It checks the condition again: a row may have changed. The shard's column has the type K.
 func forget[K int64 | string](
 	ctx context.Context, s *Store, old oldRows, limit int,
 ) (int, error) {
@@ -127,8 +127,8 @@ func forget[K int64 | string](
 	return len(found), wrapError(op, remove(ctx, s, old, ids))
 }
 
-// remove deletes the rows with these keys, by the column that names the shard, to which the
-// condition still applies.
+// remove deletes the rows with these keys to which the condition still applies. Each statement is
+// on one shard.
 func remove[K int64 | string](
 	ctx context.Context, s *Store, old oldRows, ids map[K][]string,
 ) error {

@@ -47,7 +47,7 @@ type saleRow struct {
 func (saleRow) TableName() string { return "sales" }
 
 // rowOfSale converts a sale. It omits columns without a field in seckill.Sale: the rebuild token,
-// the opening, and when the sale was closed and retired. An update takes them from the locked row.
+// the opening, and when the sale was closed and retired. Change does not write them (changeRow).
 func rowOfSale(s seckill.Sale) saleRow {
 	return saleRow{
 		GoodsID: s.GoodsID, MerchantID: s.MerchantID, Title: s.Title, Price: s.Price,

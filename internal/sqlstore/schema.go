@@ -26,7 +26,7 @@ func (e *schemaError) Error() string {
 		"run seckillctl migrate", e.Addr, e.Version, e.Needed)
 }
 
-// Cause is that of package cause.
+// Cause returns cause.NotMigrated, for package cause.
 func (*schemaError) Cause() string { return cause.NotMigrated }
 
 // checkSchema returns a *schemaError if the schema is older than the newest migration of this

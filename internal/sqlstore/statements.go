@@ -29,7 +29,7 @@ func inTx[T any](
 		return err
 	})
 	if err != nil {
-		return result, wrapError(op, err) // the transaction was rolled back
+		return result, wrapError(op, err) // what steps returned may be rolled back
 	}
 	return got, nil
 }
@@ -47,7 +47,7 @@ func (s *Store) transact(ctx context.Context, op string, steps func(tx *gorm.DB)
 // sharedBatches bounds the batches of one transaction.
 const sharedBatches = 64
 
-// leavesOthers reports whether SQLite has undone no more than the statement that failed.
+// leavesOthers reports whether SQLite, after this error, has undone only the statement that failed.
 func leavesOthers(err error) bool {
 	return errors.Is(err, errNotNew) || errors.Is(err, order.ErrSwapMissed) || isDuplicate(err) ||
 		isAnswer(err) || isDataError(err)
@@ -206,8 +206,8 @@ func createOnce(q *gorm.DB, row any) error {
 	return nil
 }
 
-// requireRows returns a statement's error, or missed where it changed another number of rows. The
-// statement's condition then no longer held, because another writer ignored the lock.
+// requireRows returns a statement's error, or missed where it changed or read another number of
+// rows.
 func requireRows(res *gorm.DB, rows int, missed error) error {
 	if res.Error == nil && res.RowsAffected != int64(rows) {
 		return missed

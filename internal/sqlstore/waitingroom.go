@@ -139,8 +139,8 @@ func (s *Store) changeRoom(
 	})
 }
 
-// HeldUnits returns the units that may return to the sale. The index orders_due has all
-// that it reads.
+// HeldUnits returns the units that may return to the sale. The index orders_due has all that it
+// reads of orders.
 func (s *Store) HeldUnits(ctx context.Context, goodsID int64) (admission.Held, error) {
 	var found struct {
 		Units, Stock int64

@@ -14,7 +14,7 @@ import (
 	"flashsale.dev/seckill/internal/webhook"
 )
 
-// endpointRow is where events are sent.
+// endpointRow is a webhook's endpoint, to which events are sent.
 type endpointRow struct {
 	ID             string `gorm:"primaryKey"`
 	OwnerID        string
@@ -303,8 +303,8 @@ func leasedEndpoint(q *gorm.DB, id, lease string) (endpointRow, error) {
 		webhook.ErrLeaseLost)
 }
 
-// PendingDelivery returns the next delivery to send: one to send again on demand, else the one at
-// the endpoint's position. It returns webhook.ErrNoSuchDelivery if there is none.
+// PendingDelivery returns the next delivery to send: one to send again on demand, else the one
+// after the endpoint's position. It returns webhook.ErrNoSuchDelivery if there is none.
 func (s *Store) PendingDelivery(ctx context.Context, endpointID string) (webhook.Delivery, error) {
 	q := s.read(ctx).Where("endpoint_id = ? AND state = ?", endpointID, webhook.Pending)
 	row, err := take[deliveryRow](q.Order("retried DESC, id"), webhook.ErrNoSuchDelivery)
@@ -339,7 +339,7 @@ func (s *Store) SaveProgress(
 				was.Retries--
 			}
 		}
-		if was.Retries > 0 { // they do not wait for the delivery at the endpoint's position
+		if was.Retries > 0 { // they do not wait for the delivery after the endpoint's position
 			e.DueAt = timeOf(&was.DueAt)
 		}
 		row := rowOfEndpoint(e)
