@@ -12,13 +12,6 @@ import (
 // eachMaster calls ask for every master of a cluster concurrently, or for the only server. It
 // returns the number of calls and the errors of those that failed; err means that the masters are
 // unknown.
-func (s *Store) eachMaster(
-	ctx context.Context, ask func(ctx context.Context, node redis.UniversalClient) error,
-) (asked int, failed []error, err error) {
-	return eachMaster(ctx, s.client, ask)
-}
-
-// eachMaster does the same for a client.
 func eachMaster(
 	ctx context.Context, client redis.UniversalClient,
 	ask func(ctx context.Context, node redis.UniversalClient) error,
@@ -63,7 +56,7 @@ func (s *Store) serverTime(ctx context.Context, k keys) (time.Time, error) {
 
 // readMasters reads again which master of a cluster holds which slot.
 func (s *Store) readMasters(ctx context.Context) error {
-	_, _, err := s.eachMaster(ctx, func(context.Context, redis.UniversalClient) error {
+	_, _, err := eachMaster(ctx, s.client, func(context.Context, redis.UniversalClient) error {
 		return nil
 	})
 	return err

@@ -53,7 +53,7 @@ func (s *Store) RenewGates(
 	times func(context.Context, rebuild.Lease) ([]rebuild.OpenSale, rebuild.OpenTime, error),
 ) error {
 	var mu sync.Mutex
-	_, failed, err := s.eachMaster(ctx, func(ctx context.Context, node redis.UniversalClient) error {
+	renew := func(ctx context.Context, node redis.UniversalClient) error {
 		lease, err := s.leaseOf(ctx, node, nil)
 		if err != nil {
 			return err
@@ -65,7 +65,8 @@ func (s *Store) RenewGates(
 			return err
 		}
 		return s.renewOn(ctx, node, sales, t)
-	})
+	}
+	_, failed, err := eachMaster(ctx, s.client, renew)
 	return errors.Join(append(failed, err)...)
 }
 

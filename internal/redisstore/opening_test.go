@@ -116,7 +116,7 @@ func (s fixture) TestRenewGates_RenewsTheSalesOfEachLease(t *testing.T) {
 	}
 	require.NoError(t, s.RenewGates(t.Context(), times))
 	require.Equal(t, seckill.GateOpen, s.view().Gate)
-	masters, _, err := s.eachMaster(t.Context(), s.checkMaster)
+	masters, _, err := eachMaster(t.Context(), s.client, s.checkMaster)
 	require.NoError(t, err)
 	require.Len(t, asked, masters)
 	errDown := errors.New("MySQL is down")

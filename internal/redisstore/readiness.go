@@ -47,7 +47,7 @@ const masterTimeout = 400 * time.Millisecond
 // its policy (embedded, managed) is accepted. Of a cluster one answering master is enough, and each
 // master that answers must be fit. The error of one that answers and is not fit is an *UnfitError.
 func (s *Store) CheckReadiness(ctx context.Context) (Readiness, error) {
-	asked, failed, err := s.eachMaster(ctx, s.checkMaster)
+	asked, failed, err := eachMaster(ctx, s.client, s.checkMaster)
 	f := Readiness{Masters: asked, Unavailable: len(failed)}
 	for _, why := range failed {
 		if _, unfit := errors.AsType[*UnfitError](why); unfit || f.Unavailable == f.Masters {
@@ -118,20 +118,16 @@ func CheckServer(ctx context.Context, client redis.UniversalClient) error {
 
 // pingMaster checks that one server answers.
 func pingMaster(ctx context.Context, node redis.UniversalClient) error {
-	if err := ping(ctx, node); err != nil {
-		host, _ := identityOf(node)
-		return fmt.Errorf("ping redis at %s: %w", host, err)
-	}
-	return nil
-}
-
-// ping adds the cause to the client's error for a master that no sentinel knows: they answer nil.
-func ping(ctx context.Context, node redis.UniversalClient) error {
 	err := node.Ping(ctx).Err()
-	if errors.Is(err, redis.Nil) {
-		return cause.With(err, "the sentinels know no such master: correct SECKILL_REDIS_SENTINEL_MASTER")
+	if err == nil {
+		return nil
 	}
-	return err
+	if errors.Is(err, redis.Nil) { // the sentinels' answer for a master that they do not know
+		err = cause.With(err,
+			"the sentinels know no such master: correct SECKILL_REDIS_SENTINEL_MASTER")
+	}
+	host, _ := identityOf(node)
+	return fmt.Errorf("ping redis at %s: %w", host, err)
 }
 
 func isReplica(replication string) bool { return strings.Contains(replication, "role:slave") }
@@ -185,7 +181,7 @@ func (s *Store) Durable(ctx context.Context) bool {
 		}
 		return nil
 	}
-	_, forgetting, _ := s.eachMaster(ctx, check)
+	_, forgetting, _ := eachMaster(ctx, s.client, check)
 	return len(forgetting) == 0
 }
 
@@ -209,7 +205,7 @@ func (s *Store) Memory(ctx context.Context) (reconcile.Memory, error) {
 		}
 		return err
 	}
-	asked, failed, err := s.eachMaster(ctx, read)
+	asked, failed, err := eachMaster(ctx, s.client, read)
 	if err == nil && len(failed) == asked {
 		err = errors.Join(failed...)
 	}
