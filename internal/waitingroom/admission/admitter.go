@@ -138,7 +138,7 @@ func (a *Admitter) Run(ctx context.Context) error {
 // delay the offer of the next unit that returns.
 func (a *Admitter) stepAndKeep(ctx context.Context, sale seckill.Sale, l *line) {
 	var state State
-	within(ctx, a.Log, sale.GoodsID, "cannot move a line, retrying",
+	a.within(ctx, sale.GoodsID, "cannot move a line, retrying",
 		func(ctx context.Context) (err error) {
 			defer l.moving.Unlock()
 			state, err = a.step(ctx, sale, l)
@@ -147,7 +147,7 @@ func (a *Admitter) stepAndKeep(ctx context.Context, sale seckill.Sale, l *line) 
 	if !state.Ready() || !l.keeping.TryLock() {
 		return
 	}
-	within(ctx, a.Log, sale.GoodsID, "cannot save a line, retrying",
+	a.within(ctx, sale.GoodsID, "cannot save a line, retrying",
 		func(ctx context.Context) error {
 			defer l.keeping.Unlock()
 			return a.keep(ctx, sale.GoodsID, l, state)
@@ -155,13 +155,12 @@ func (a *Admitter) stepAndKeep(ctx context.Context, sale seckill.Sale, l *line) 
 }
 
 // within runs work with the deadline of a step and logs its error.
-func within(
-	ctx context.Context, log *slog.Logger, goodsID int64, failure string,
-	work func(context.Context) error,
+func (a *Admitter) within(
+	ctx context.Context, goodsID int64, failure string, work func(context.Context) error,
 ) {
 	limited, cancel := context.WithTimeout(ctx, stepDeadline)
 	defer cancel()
-	workers.Warn(ctx, log, failure, work(limited), "goods_id", goodsID)
+	workers.Warn(ctx, a.Log, failure, work(limited), "goods_id", goodsID)
 }
 
 // step moves a line as far as possible. It returns the state to keep; the zero State if a call
