@@ -132,9 +132,7 @@ func change(
 // other columns.
 func changeRow(tx *gorm.DB, was saleRow, after seckill.Sale, now time.Time) (saleRow, error) {
 	row := rowOfSale(after)
-	// These columns have no field in seckill.Sale.
-	row.RebuildToken, row.Closed, row.Updated = was.RebuildToken, was.Closed, now.UnixMilli()
-	row.Version = was.Version + 1
+	row.Version, row.Updated = was.Version+1, now.UnixMilli()
 	res := tx.Model(&saleRow{}).Where("goods_id = ? AND version = ?", was.GoodsID, was.Version).
 		Select("title", "price", "total", "stock", "version", "per_buyer_limit",
 			"max_per_buyer_limit", "start_at", "end_at", "rate_algorithm", "permits_per_second",

@@ -138,8 +138,7 @@ func (s *Store) RemoveDeadLetter(ctx context.Context, id string, now time.Time) 
 		if err != nil {
 			return err
 		}
-		res := tx.Where("id = ?", id).Delete(&deadLetterRow{})
-		if err := requireRows(res, 1, order.ErrNoSuchDeadLetter); err != nil {
+		if err := tx.Where("id = ?", id).Delete(&deadLetterRow{}).Error; err != nil {
 			return err
 		}
 		return auditDeadLetter(tx, salechange.ActDiscardOrder, row.GoodsID, row.OrderSn, id, now)

@@ -202,8 +202,7 @@ func (s *Store) DeleteEndpoint(ctx context.Context, id string, now time.Time) er
 		if err != nil {
 			return err
 		}
-		res := tx.Where("id = ?", id).Delete(&endpointRow{})
-		if err := requireRows(res, 1, webhook.ErrNoSuchEndpoint); err != nil {
+		if err := tx.Where("id = ?", id).Delete(&endpointRow{}).Error; err != nil {
 			return err
 		}
 		return tx.Where("endpoint_id = ?", id).Delete(&deliveryRow{}).Error
@@ -294,13 +293,9 @@ func (s *Store) ClaimEndpoint(
 // LeasedEndpoint reads an endpoint that a lease still serves and that is enabled, else
 // webhook.ErrLeaseLost.
 func (s *Store) LeasedEndpoint(ctx context.Context, id, lease string) (webhook.Endpoint, error) {
-	row, err := leasedEndpoint(s.read(ctx), id, lease)
+	q := s.read(ctx).Where("id = ? AND lease = ? AND enabled = 1", id, lease)
+	row, err := take[endpointRow](q, webhook.ErrLeaseLost)
 	return row.endpoint(), wrapError("read a webhook", err)
-}
-
-func leasedEndpoint(q *gorm.DB, id, lease string) (endpointRow, error) {
-	return take[endpointRow](q.Where("id = ? AND lease = ? AND enabled = 1", id, lease),
-		webhook.ErrLeaseLost)
 }
 
 // PendingDelivery returns the next delivery to send: one to send again on demand, else the one
