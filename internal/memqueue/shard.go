@@ -89,8 +89,7 @@ func (s *shard) add(st *stream) {
 func (s *shard) take(st *stream) (order.Delivery, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	active := len(s.streams) > 0 && s.streams[0] == st
-	if !active || len(s.ready) == 0 || len(s.unacked) >= prefetch {
+	if s.streams[0] != st || len(s.ready) == 0 || len(s.unacked) >= prefetch {
 		return order.Delivery{}, false
 	}
 	m := s.ready[0]
