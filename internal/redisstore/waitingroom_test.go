@@ -163,8 +163,8 @@ func (s fixture) TestJoin_LeaverKeepsTheNumberUntilTheDraw(t *testing.T) {
 }
 
 // TestJoin_EachBuyerGetsTheirOwnNumber checks groups of new buyers, of buyers with a number, and of
-// both, with and without tickets, whose ids are short, long or both. The script gets other
-// arguments for each, and answers otherwise.
+// both, with and without tickets, whose ids are short, long or both. The arguments and the answer
+// of the script have another form for each.
 func (s fixture) TestJoin_EachBuyerGetsTheirOwnNumber(t *testing.T) {
 	s.openRoom(1, 1)
 	short := func(i int) string { return fmt.Sprint(i) }

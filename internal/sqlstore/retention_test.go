@@ -140,8 +140,8 @@ func (h fixture) rowsRead(calls func(*Store)) (read int64) {
 	return read
 }
 
-// TestWorkerLists_ReadWhatTheyReturn has 131,072 retired sales, as many stock moves of one sale, and
-// ten live sales. By the server's counters the lists of the workers examine few of these rows.
+// TestWorkerLists_ReadWhatTheyReturn has 131,072 retired sales, as many stock moves of one sale,
+// and ten live sales. By the server's counters the lists of the workers examine few of these rows.
 func TestWorkerLists_ReadWhatTheyReturn(t *testing.T) {
 	const doublings, live = 17, 10
 	onEach(t, sqlServers, func(t *testing.T, dsn string) {
