@@ -147,6 +147,18 @@ func buyerHeaders(t *testing.T, id int64) []string {
 	return bearer(t, id, seckill.Buyer)
 }
 
+// session is the cookie of a buyer who has signed in on the pages, without TLS.
+func session(t *testing.T, id int64) []string {
+	_, token, _ := strings.Cut(buyerHeaders(t, id)[1], " ")
+	return []string{"Cookie", "lang=en; session=" + token}
+}
+
+// secureSession is the cookie over TLS, which a trusted proxy reports.
+func secureSession(t *testing.T, id int64) []string {
+	cookie := strings.Replace(session(t, id)[1], "session=", "__Host-session=", 1)
+	return append(from("203.0.113.1"), "X-Forwarded-Proto", "https", "Cookie", cookie)
+}
+
 func from(address string) []string { return []string{"X-Forwarded-For", address} }
 
 var suite = servers.NewSuite()

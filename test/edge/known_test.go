@@ -40,6 +40,8 @@ func TestEdge_RepeatsKnownRefusals(t *testing.T) {
 				shaped(t, a)
 			}
 			require.EqualValues(t, 1, api.heard.Load(), "the API was asked once")
+			require.Equal(t, reason, e.path("1", session(t, 1)...).Reason)
+			require.EqualValues(t, 1, api.heard.Load(), "nor for a buyer of the pages")
 			e.path("2", buyerHeaders(t, 1)...)
 			require.EqualValues(t, 2, api.heard.Load(), "the refusal is of one goods only")
 		})

@@ -98,6 +98,19 @@ func TestLimit_EachKeyHasItsOwn(t *testing.T) {
 		}, 2},
 		// A request without a token has no key, so only the other limits apply.
 		"user without a token": {func(e *edge, _ int) answer { return e.path("1") }, 8},
+		// The pages have the token in a cookie.
+		"user, of a session": {func(e *edge, i int) answer {
+			return e.path("1", session(e.t, int64(1+i%2))...)
+		}, 4},
+		"user, of a session over TLS": {func(e *edge, i int) answer {
+			return e.path("1", secureSession(e.t, int64(1+i%2))...)
+		}, 4},
+		// The scheme of the header has no case (RFC 9110, 11.1).
+		"user, however written": {func(e *edge, i int) answer {
+			h := buyerHeaders(e.t, 1)
+			h[1] = []string{"Bearer", "bearer", "BEARER", "bEaReR"}[i%4] + h[1][len("Bearer"):]
+			return e.path("1", h...)
+		}, 2},
 		// A forged token uses up no permit of the user that it names.
 		"user, forged": {func(e *edge, i int) answer {
 			h := buyerHeaders(e.t, 1)

@@ -134,9 +134,12 @@ func TestRoomPlace_FrequentPollsEndAtTheEdge(t *testing.T) {
 	require.LessOrEqual(t, got["OK"], 7+2*int(1+time.Since(began).Seconds()), got)
 	require.EqualValues(t, got["OK"], api.heard.Load(), "what is refused must not reach the API")
 	limited(t, refused)
-	for i := range 20 { // behind the same address
-		a := e.ask(http.MethodGet, room+"/me", buyerHeaders(t, int64(2+i))...)
-		require.Equal(t, "OK", a.Reason)
+	for i := range 40 { // behind the same address
+		for _, headers := range [][]string{
+			buyerHeaders(t, int64(2+i)), session(t, int64(102+i)), secureSession(t, int64(202+i)),
+		} {
+			require.Equal(t, "OK", e.ask(http.MethodGet, room+"/me", headers...).Reason)
+		}
 	}
 	require.Equal(t, "OK", e.ask(http.MethodGet, "/sales/8/waiting-room/me",
 		buyerHeaders(t, 1)...).Reason, "another sale")

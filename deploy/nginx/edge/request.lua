@@ -34,11 +34,20 @@ local function address()
   return bytes
 end
 
--- claims returns a bearer token's unverified payload, and its signature.
+-- token returns the token that the API verifies: the bearer token, or the session's cookie of a
+-- request without an Authorization header (internal/httpapi/sessions.go).
+local function token()
+  local var = ngx.var
+  local header = var.http_authorization
+  if header then return match(header, "^[Bb][Ee][Aa][Rr][Ee][Rr] +(.*)$") end
+  return var[var.edge_scheme == "https" and "cookie___Host-session" or "cookie_session"]
+end
+
+-- claims returns a token's unverified payload, and its signature.
 local function claims()
-  local header = ngx.var.http_authorization
-  if not header or #header > 4096 then return nil end
-  local payload, signature = match(header, "^[Bb]earer +[%w_-]+%.([%w_-]+)%.([%w_-]+)$")
+  local text = token()
+  if not text or #text > 4096 then return nil end
+  local payload, signature = match(text, "^[%w_-]+%.([%w_-]+)%.([%w_-]+)$")
   return payload and base64.decode_base64url(payload), signature
 end
 
