@@ -101,6 +101,7 @@ func TestRateLimits_RuleSetsCodeAndMessage(t *testing.T) {
 	h.want(429, h.as(seller, "GET", "/admin/sales", "")) // without X-Tenant
 	h.want(200, h.as(seller, "GET", "/admin/sales", "", "X-Tenant", "a"))
 	h.want(401, h.ask("GET", "/orders", "")) // 401 precedes 429
+	require.Equal(t, 429, h.as(who, "HEAD", "/orders", "").Status)
 }
 
 func TestRateLimits_RuleWithoutARouteOfTheAPIIsAWarning(t *testing.T) {

@@ -220,9 +220,11 @@ func (r *Rule) mergeDurations() error {
 	return nil
 }
 
-// matches reports whether the rule applies to a route.
+// matches reports whether the rule applies to a route. HEAD does the work of GET, so it does not
+// avoid the limits of GET.
 func (r *Compiled) matches(method, route string) bool {
-	return r.Route != "" && (r.Route == "*" || r.Route == route || r.Route == method+" "+route)
+	return r.Route != "" && (r.Route == "*" || r.Route == route || r.Route == method+" "+route ||
+		method == "HEAD" && r.Route == "GET "+route)
 }
 
 // label is the rule in an error message: its index and its name.

@@ -343,6 +343,7 @@ rules:
 `)
 	for range 2 { // the second time from the cache
 		require.Equal(t, []string{"node", "all", "get"}, routeRules(b, "GET", "/orders"))
+		require.Equal(t, []string{"node", "all", "get"}, routeRules(b, "HEAD", "/orders"))
 		require.Equal(t, []string{"node", "all"}, routeRules(b, "POST", "/orders"))
 		require.Equal(t, []string{"all"}, routeRules(b, "GET", "/sales"))
 		require.Equal(t, []string{"all"}, routeRules(b, "GET", ""), "a path without a route")
