@@ -110,8 +110,9 @@ func (a *api) exportRow(sale seckill.Sale, code string, o order.Order) []string 
 }
 
 // formula matches where a spreadsheet would take a text for a formula (OWASP, "CSV injection"): at
-// its start, and after a semicolon, at which the spreadsheets of many countries begin a cell.
-var formula = regexp.MustCompile(`(^|;)([\s"']*[=+@-]|[\t\r\n])`)
+// its start, and after a semicolon, at which the spreadsheets of many countries begin a cell. Those
+// of East Asia take full-width signs too.
+var formula = regexp.MustCompile(`(^|;)([\s"']*[=+@＝＋－＠-]|[\t\r\n])`)
 
 // cellText stops a spreadsheet from changing a text. It would evaluate a formula, round digits
 // after the fifteenth, and drop leading zeros.

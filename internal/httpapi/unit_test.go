@@ -102,6 +102,8 @@ func TestCellText_IsNoFormulaWhereverACellBegins(t *testing.T) {
 		"x;=cmd|' /C calc'!A0;y": "x;'=cmd|' /C calc'!A0;y",
 		`x; "@SUM(A1)"`:          `x;' "@SUM(A1)"`,
 		"a;-1;+2":                "a;'-1;'+2",
+		"＝1＋1":                   "'＝1＋1",
+		"＠SUM(A1);－1":            "'＠SUM(A1);'－1",
 		"0123":                   `="0123"`,
 		"1234567890123456":       `="1234567890123456"`,
 	} {
