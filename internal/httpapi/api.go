@@ -8,6 +8,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -97,7 +98,7 @@ type Readiness func(ctx context.Context) (ready bool, parts map[string]string)
 // api holds what the handlers share.
 type api struct {
 	Deps
-	logThrottle     throttle
+	throttles       sync.Map // of warnings: message -> *throttle
 	list            *catalog.ListCache
 	streams         streams
 	snapshots       *ttlcache.Cache[int64, string] // events by goods id

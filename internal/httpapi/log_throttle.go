@@ -6,10 +6,12 @@ import (
 	"time"
 )
 
-// warn logs at most one warning per second, because each call of a rush may cause one. It adds the
-// number of those that it left out.
+// warn logs each message at most once per second, because each call of a rush may cause one, with
+// the number of those that it left out. Messages have throttles of their own: strangers can cause
+// some of them at will, which must not hide the others.
 func (a *api) warn(ctx context.Context, message string, args ...any) {
-	if suppressed, ok := a.logThrottle.allow(time.Now()); ok {
+	own, _ := a.throttles.LoadOrStore(message, new(throttle))
+	if suppressed, ok := own.(*throttle).allow(time.Now()); ok {
 		a.Log.WarnContext(ctx, message, append(args, "not_logged", suppressed)...)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"regexp"
 	"time"
@@ -78,7 +79,8 @@ func (a *api) finishSignIn(ctx context.Context, r *request) (response, error) {
 	c, deletion := r.gin, a.signInCookie(r.gin.Request)
 	started, err := a.startedSignInOf(c.Request)
 	if err == nil && c.Query("error") != "" {
-		err = errors.New("the issuer refused: " + c.Query("error"))
+		// A code of OAuth is short; the address may be anybody's.
+		err = fmt.Errorf("the issuer refused: %.100s", c.Query("error"))
 	}
 	var user seckill.Actor
 	if err == nil {

@@ -2,9 +2,11 @@ package httpapi
 
 import (
 	"fmt"
+	"log/slog"
 	"math"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
@@ -109,6 +111,17 @@ func TestCellText_IsNoFormulaWhereverACellBegins(t *testing.T) {
 	} {
 		require.Equal(t, cell, cellText(text), text)
 	}
+}
+
+// TestWarn_FrequentMessageHidesNoOther has strangers fail to sign in all the time.
+func TestWarn_FrequentMessageHidesNoOther(t *testing.T) {
+	var log strings.Builder
+	a := newAPI(Deps{Log: slog.New(slog.NewTextHandler(&log, nil))})
+	for range 3 {
+		a.warn(t.Context(), "sign-in failed")
+	}
+	a.warn(t.Context(), "unavailable")
+	require.Contains(t, log.String(), "unavailable")
 }
 
 // TestThrottle_AllowsOneEventPerSecond also checks that the next event reports how many the
