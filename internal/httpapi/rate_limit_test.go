@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"os"
 	"regexp"
 	"strconv"
 	"sync"
@@ -102,6 +103,17 @@ func TestRateLimits_RuleSetsCodeAndMessage(t *testing.T) {
 	h.want(200, h.as(seller, "GET", "/admin/sales", "", "X-Tenant", "a"))
 	h.want(401, h.ask("GET", "/orders", "")) // 401 precedes 429
 	require.Equal(t, 429, h.as(who, "HEAD", "/orders", "").Status)
+}
+
+// TestRateLimits_ExampleFileHasNoLimitThatStrangersShare reads the public list more often than the
+// example permits a user. Calls without a token have no user: one caller would shut all others out.
+func TestRateLimits_ExampleFileHasNoLimitThatStrangersShare(t *testing.T) {
+	t.Parallel()
+	h := newFixture(t, string(must.Get(os.ReadFile("../../deploy/ratelimit.example.yaml"))(t)))
+	for range 100 {
+		h.want(200, h.ask("GET", "/sales", ""))
+	}
+	h.want(200, h.ask("DELETE", "/session", ""))
 }
 
 func TestRateLimits_RuleWithoutARouteOfTheAPIIsAWarning(t *testing.T) {
