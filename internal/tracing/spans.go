@@ -24,12 +24,19 @@ func (t *Tracing) Request(
 	if caller := extract(propagation.HeaderCarrier(r.Header)); caller.IsValid() {
 		opts = append(opts, trace.WithLinks(trace.Link{SpanContext: caller}))
 	}
-	ctx, span := t.tracer.Start(ctx, r.Method+" "+route, opts...)
+	method, name := r.Method, r.Method+" "+route
+	switch method {
+	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch,
+		http.MethodDelete, http.MethodOptions:
+	default: // a caller has invented it, and must not name spans: OpenTelemetry's conventions
+		method, name = "_OTHER", "HTTP "+route
+	}
+	ctx, span := t.tracer.Start(ctx, name, opts...)
 	if !span.IsRecording() {
 		return ctx, func(int, string) {}
 	}
 	span.SetAttributes(
-		attribute.String("http.request.method", r.Method), attribute.String("http.route", route),
+		attribute.String("http.request.method", method), attribute.String("http.route", route),
 		attribute.String("seckill.request_id", logging.RequestID(ctx)))
 	ctx = logging.WithTraceID(ctx, span.SpanContext().TraceID().String())
 	return ctx, func(status int, reason string) {

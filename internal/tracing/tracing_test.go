@@ -106,6 +106,15 @@ func TestBegin_IgnoresRequestsThatAreNotSampled(t *testing.T) {
 	require.Len(t, c.Spans(), 1)
 }
 
+// TestRequest_InventedMethodIsNoName checks that strangers can't name spans.
+func TestRequest_InventedMethodIsNoName(t *testing.T) {
+	tr, c, end := start(t, 1)
+	_, answered := tr.Request(t.Context(), httptest.NewRequest("INVENTED", "/sales", nil), "other")
+	answered(405, "METHOD_NOT_ALLOWED")
+	end()
+	require.Len(t, c.Named("HTTP other"), 1)
+}
+
 func TestRequest_RecordsContainTheTraceID(t *testing.T) {
 	tr, _, end := start(t, 1)
 	defer end()
