@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/order/inventory"
+	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/testing/badrequests"
 )
 
@@ -187,6 +188,24 @@ func TestIdempotencyKey_RepeatsTheFirstResponse(t *testing.T) {
 	}
 	require.Equal(t, "CONFLICT", h.want(422, create(merchant(), "k-1", `"b"`)).Reason)
 	h.want(201, create(otherMerchant(), "k-1", `"b"`)) // each merchant has keys of its own
+}
+
+// TestSaleChange_KeyOfAnOperatorOpensNoOthersSale has a merchant with the id of an operator repeat
+// the operator's requests, whose answers are stored.
+func TestSaleChange_KeyOfAnOperatorOpensNoOthersSale(t *testing.T) {
+	t.Parallel()
+	h := newFixture(t)
+	same := actor{ID: otherMerchant().ID, Role: seckill.Operator}
+	path := "/admin/sales/" + h.draft(nil)
+	for _, method := range []string{"PATCH", "DELETE"} {
+		body := ""
+		if method == "PATCH" {
+			body = `{"description":"x"}`
+		}
+		h.want(200, h.as(same, method, path, body, "Idempotency-Key", method))
+		h.want(403, h.as(otherMerchant(), method, path, body, "Idempotency-Key", method))
+		h.want(200, h.as(same, method, path, body, "Idempotency-Key", method))
+	}
 }
 
 // TestIdempotencyKey_CoversEmptyObjects checks a body that differs by an object without members,

@@ -28,7 +28,7 @@ func (s *SaleService) Change(
 	ctx context.Context, by seckill.Actor, goodsID int64, c salechange.Change,
 	key salechange.IdempotencyKey,
 ) (seckill.Sale, error) {
-	if sale, known, err := s.answered(ctx, key); known || err != nil {
+	if sale, known, err := s.answered(ctx, by, key); known || err != nil {
 		if known {
 			err = s.reachBuyers(ctx, goodsID, c)
 		}
@@ -143,9 +143,10 @@ func countedOnce(by seckill.Actor, key salechange.IdempotencyKey) salechange.Ide
 }
 
 // answered returns the first answer to a repeated key. A key belongs to its actor, so that an actor
-// cannot read another's answer.
+// cannot read another's answer. An operator may have the id of a merchant, who must not read the
+// answer about another merchant's sale.
 func (s *SaleService) answered(
-	ctx context.Context, key salechange.IdempotencyKey,
+	ctx context.Context, by seckill.Actor, key salechange.IdempotencyKey,
 ) (seckill.Sale, bool, error) {
 	if key.Key == "" {
 		return seckill.Sale{}, false, nil
@@ -155,6 +156,9 @@ func (s *SaleService) answered(
 		return seckill.Sale{}, false, err
 	}
 	sale, known, err := s.Store.Answered(ctx, key, now)
+	if known && !by.MayManage(sale.MerchantID) {
+		return seckill.Sale{}, false, newOthersSale()
+	}
 	return sale, known, apierror.OrUnavailable(err, "the Idempotency-Key can't be looked up")
 }
 
@@ -162,7 +166,7 @@ func (s *SaleService) answered(
 func (s *SaleService) Delete(
 	ctx context.Context, by seckill.Actor, goodsID int64, key salechange.IdempotencyKey,
 ) error {
-	if _, known, err := s.answered(ctx, key); known || err != nil {
+	if _, known, err := s.answered(ctx, by, key); known || err != nil {
 		return err
 	}
 	if _, err := s.Get(ctx, by, goodsID); err != nil {

@@ -74,10 +74,13 @@ func (s *SaleService) Get(
 	case err != nil:
 		return seckill.Sale{}, apierror.NewUnavailable("the sale can't be looked up", err)
 	case !by.MayManage(sale.MerchantID):
-		return seckill.Sale{}, apierror.New(apierror.Forbidden,
-			"this is another merchant's sale")
+		return seckill.Sale{}, newOthersSale()
 	}
 	return sale, nil
+}
+
+func newOthersSale() error {
+	return apierror.New(apierror.Forbidden, "this is another merchant's sale")
 }
 
 // List pages through the actor's sales, newest first, below a goods id (0: from the newest).
