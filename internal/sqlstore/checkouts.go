@@ -81,11 +81,13 @@ func (s *Store) BeginCheckout(
 	})
 }
 
-// SaveCheckout records a page's id and URL, and shows the URL on its order. It returns an error
-// unless the page is that of the order's open attempt: nobody would ask about it.
+// SaveCheckout records a page's id and URL, and shows the URL on its order. The page of an order
+// that has ended is due at once. SaveCheckout returns an error unless the page is that of the
+// order's open attempt: nobody would ask about it.
 func (s *Store) SaveCheckout(ctx context.Context, c payment.Checkout) error {
 	return s.inTx(ctx, "save a checkout", func(tx *gorm.DB) error {
-		if _, err := findOrder(locked(tx), c.GoodsID, c.OrderSn); err != nil {
+		o, err := findOrder(locked(tx), c.GoodsID, c.OrderSn)
+		if err != nil {
 			return err
 		}
 		row, err := findCheckout(tx, c.GoodsID, c.OrderSn)
@@ -98,8 +100,11 @@ func (s *Store) SaveCheckout(ctx context.Context, c payment.Checkout) error {
 		case row.CheckoutID == c.ID:
 			return nil
 		}
-		err = updateOne(tx.Exec(`UPDATE checkouts SET checkout_id = ?, url = ?
-			WHERE goods_id = ? AND order_sn = ?`, c.ID, c.URL, c.GoodsID, c.OrderSn))
+		if o.Status != order.Created { // its cancellation knew no page to hasten
+			row.AskAt = &row.BegunAt
+		}
+		err = updateOne(tx.Exec(`UPDATE checkouts SET checkout_id = ?, url = ?, ask_at = ?
+			WHERE goods_id = ? AND order_sn = ?`, c.ID, c.URL, row.AskAt, c.GoodsID, c.OrderSn))
 		if err != nil {
 			return err
 		}

@@ -96,6 +96,19 @@ func (h fixture) TestCheckout_OneOpenPageForEachOrder(t *testing.T) {
 	require.Equal(t, apierror.Conflict, apierror.ReasonOf(err), "the order has ended")
 }
 
+// TestSaveCheckout_PageOfAnEndedOrderIsDue cancels an order while the provider makes its page. The
+// cancellation knows no page that it could end.
+func (h fixture) TestSaveCheckout_PageOfAnEndedOrderIsDue(t *testing.T) {
+	sale := h.exposed(10, 5)
+	sn, now := h.writeOrder(sale, 1), today.Add(time.Minute)
+	ask, ctx := now.Add(time.Minute), t.Context()
+	c := must.Get(h.BeginCheckout(ctx, h.order(sale.GoodsID, sn), now, ask))(t)
+	require.Empty(t, must.Get(h.CancelOne(sale.GoodsID, sn, now))(t).Order.CheckoutURL)
+	c.ID, c.URL = "cs_1", "https://pay.example/cs_1"
+	require.NoError(t, h.SaveCheckout(ctx, c))
+	require.Equal(t, []payment.Checkout{c}, must.Get(h.DueCheckouts(ctx, now, 10))(t))
+}
+
 // TestRecordReversal_KeepsTheLatestState reports the states of a dispute in different orders, and
 // one of another order.
 func (h fixture) TestRecordReversal_KeepsTheLatestState(t *testing.T) {

@@ -90,8 +90,9 @@ type CheckoutStore interface {
 	// BeginCheckout returns the open checkout of an order, or begins the next attempt, which the
 	// poller asks about at the time ask. It returns a Conflict if the order can't be paid at now.
 	BeginCheckout(ctx context.Context, o order.Order, now, ask time.Time) (Checkout, error)
-	// SaveCheckout records the ID and the URL of an attempt that has none. It returns an error if
-	// the attempt has ended or has another ID.
+	// SaveCheckout records the ID and the URL of an attempt that has none. The question about it is
+	// due at once if the order has ended. SaveCheckout returns an error if the attempt has ended or
+	// has another ID.
 	SaveCheckout(ctx context.Context, c Checkout) error
 	// EndCheckout records that the page with this ID takes no more money. A checkout without an ID
 	// ends if the provider has answered none to its Attempt. A repeated call changes nothing.
