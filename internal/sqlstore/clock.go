@@ -57,13 +57,27 @@ func (s *Store) Now(ctx context.Context) (time.Time, error) {
 	if last := s.clock.last.Load(); last.fresh() {
 		return last.now(), nil
 	}
-	var micros int64
-	err := s.read(ctx).
-		Raw("SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(3))").Scan(&micros).Error
+	read, err := readClock(func() (server time.Time, err error) {
+		var micros int64
+		const question = "SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(3))"
+		err = s.read(ctx).Raw(question).Scan(&micros).Error
+		return time.UnixMicro(micros).UTC(), err
+	})
 	if err != nil {
 		return time.Time{}, wrapError("read the server's clock", err)
 	}
-	read := newReading(time.UnixMicro(micros).UTC())
 	s.clock.last.Store(read)
 	return read.now(), nil
+}
+
+// readClock returns a reading of the time that ask returns. It asks again if this process slept
+// meanwhile. The time would be behind by that sleep, and orders written with a payBy that is over.
+func readClock(ask func() (time.Time, error)) (*reading, error) {
+	for {
+		asked := newReading(time.Time{})
+		server, err := ask()
+		if err != nil || asked.fresh() {
+			return newReading(server), err
+		}
+	}
 }

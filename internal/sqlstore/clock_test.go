@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -50,6 +51,20 @@ func TestNow_AfterTheHostWasSuspended(t *testing.T) {
 		read.server, read.wall = read.server.Add(-time.Hour), read.wall.Add(-time.Hour)
 		h.clock.last.Store(&read)
 		require.WithinDuration(t, before, must.Get(h.Now(t.Context()))(t), 30*time.Minute)
+	})
+}
+
+// TestReadClock_AsksAgainAfterASleep has the process sleep for an hour with the first answer.
+func TestReadClock_AsksAgainAfterASleep(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sleep := time.Hour
+		read := must.Get(readClock(func() (time.Time, error) {
+			answered := time.Now()
+			time.Sleep(sleep)
+			sleep = time.Second
+			return answered, nil
+		}))(t)
+		require.Equal(t, time.Second, time.Since(read.now()))
 	})
 }
 
