@@ -74,6 +74,13 @@ func (c *replica) close() error {
 	return c.pool.Close()
 }
 
+// pauses reports whether the replica failed a moment ago. A longer pause is none: this host's clock
+// was set back since.
+func (c *replica) pauses() bool {
+	left := time.Until(time.Unix(0, c.skipUntil.Load()))
+	return left > 0 && left <= replicaBackoff
+}
+
 // readReplica runs a query on the replica, or on the primary where there is no replica or it fails.
 // No decision may depend on the result. Reservations, limits, repairs and the status of one order
 // therefore never use it.
@@ -81,7 +88,7 @@ func readReplica[T any](
 	ctx context.Context, s *Store, read func(q *gorm.DB) (T, error),
 ) (T, error) {
 	c := s.replica
-	if c == nil || time.Now().UnixNano() < c.skipUntil.Load() {
+	if c == nil || c.pauses() {
 		return read(s.read(ctx))
 	}
 	result, err := read(c.db.WithContext(ctx))
