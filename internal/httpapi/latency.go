@@ -41,10 +41,15 @@ func (l *latencyWindow) p99(now time.Time) time.Duration {
 }
 
 // rotate drops the histograms of seconds that have left the window. After a pause of any length
-// that is at most the whole window.
+// that is at most the whole window. So it is after the clock was set back: otherwise the window
+// would grow until the clock reaches the last second again.
 func (l *latencyWindow) rotate(now time.Time) {
-	for range min(now.Unix()-l.second, latencySeconds) {
+	passed := now.Unix() - l.second
+	if passed < 0 && passed > -latencySeconds {
+		return // a caller that read the clock before another one
+	}
+	for range min(max(passed, -passed), latencySeconds) {
 		l.window.Rotate()
 	}
-	l.second = max(l.second, now.Unix())
+	l.second = now.Unix()
 }

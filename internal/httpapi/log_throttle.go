@@ -18,14 +18,14 @@ func (a *api) warn(ctx context.Context, message string, args ...any) {
 
 // throttle allows one event per second and counts the others. It is safe for concurrent use.
 type throttle struct {
-	next       atomic.Int64 // Unix second from which the next event is allowed
+	last       atomic.Int64 // Unix second of the last event
 	suppressed atomic.Int64
 }
 
 // allow reports whether an event is allowed, and how many were suppressed since the last one.
 func (t *throttle) allow(now time.Time) (suppressed int64, ok bool) {
-	second, next := now.Unix(), t.next.Load()
-	if second < next || !t.next.CompareAndSwap(next, second+1) {
+	second, last := now.Unix(), t.last.Load()
+	if second == last || !t.last.CompareAndSwap(last, second) { // the clock may be set back
 		t.suppressed.Add(1)
 		return 0, false
 	}

@@ -62,6 +62,9 @@ func TestLatencyWindow_P99CoversTheLastSeconds(t *testing.T) {
 	require.InEpsilon(t, 1e6, l.p99(now.Add(12*time.Second)).Microseconds(), 0.01,
 		"the window holds one request")
 	require.Zero(t, l.p99(now.Add(15*time.Second)))
+	back := now.Add(-time.Hour)
+	l.record(back, time.Second)
+	require.Zero(t, l.p99(back.Add(latencySeconds*time.Second)), "the clock was set back")
 }
 
 func TestPage_CursorsRoundTrip(t *testing.T) {
@@ -139,6 +142,8 @@ func TestThrottle_AllowsOneEventPerSecond(t *testing.T) {
 		{999 * time.Millisecond, 0, false},
 		{time.Second, 2, true},
 		{time.Hour, 0, true},
+		{time.Minute, 0, true}, // the clock was set back
+		{time.Minute, 0, false},
 	} {
 		held, ok := w.allow(start.Add(c.after))
 		require.Equal(t, c.ok, ok, i)
