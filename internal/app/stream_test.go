@@ -76,6 +76,25 @@ func TestOrderEvents_FollowAnOrderToItsEnd(t *testing.T) {
 	require.Equal(t, http.StatusUnauthorized, h.stream(seckill.Actor{}, sn).StatusCode)
 }
 
+// TestOrderEvents_FollowARequeuedOrder checks that a client which has read that its order failed
+// follows it again after an operator has requeued it.
+func TestOrderEvents_FollowARequeuedOrder(t *testing.T) {
+	h := open(t)
+	sn, deadLetter := h.dies(h.exposed("5", "2"), 1, 2)
+	id, data := h.stream(buyer(1), sn).next()
+	require.Equal(t, "3", id)
+	require.Contains(t, data, `"status":"failed"`)
+	h.does(operator(), "POST", "/admin/dead-letters/"+deadLetter+"/requeue", "")
+	s := h.stream(buyer(1), sn, "Last-Event-ID", id)
+	id, data = s.next()
+	require.Equal(t, "2", id)
+	require.Contains(t, data, `"status":"created"`)
+	h.does(buyer(1), "POST", "/orders/"+sn+"/pay", "")
+	id, data = s.next()
+	require.Equal(t, "3", id)
+	require.Contains(t, data, `"status":"paid"`)
+}
+
 func TestOrderEvents_StreamsAreFewAndEndAtShutdown(t *testing.T) {
 	h := open(t)
 	goods := h.exposed("3", "1")

@@ -13,7 +13,8 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-// eventID numbers the progress of an order. It only grows, and is the same on every node.
+// eventID numbers the progress of an order. It is the same on every node, and only grows until an
+// operator requeues an order that has failed.
 func eventID(s order.Status) int {
 	switch s {
 	case order.Queued:
@@ -45,6 +46,9 @@ func (a *api) orderEvents(ctx context.Context, r *request) (response, error) {
 	}
 	return a.stream(r, func(ctx context.Context, events eventStream) {
 		s := orderStream{eventStream: events, actor: r.actor, order: o, last: lastEventID(r.header)}
+		if !o.Status.Final() && s.last >= eventID(order.Failed) {
+			s.last = 0 // the order had failed
+		}
 		if o.Status.Final() && s.last >= eventID(o.Status) {
 			s.c.Status(http.StatusNoContent) // an EventSource does not reconnect after 204
 			s.c.Writer.WriteHeaderNow()
