@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -145,6 +146,25 @@ func TestCodes_AreNeededToJoinAWaitingRoom(t *testing.T) {
 		return h.as(buyer(1), "POST", pathWith(goods, code), "").Status == http.StatusOK
 	}, "the buyer was never admitted")
 	h.refuses("CODE_REQUIRED", buyer(1), "POST", "/randomPath?goodsId="+goods, "")
+}
+
+// TestCodes_RoomThatIsOverClaimsNone checks that a code which a full sale refuses stays free.
+func TestCodes_RoomThatIsOverClaimsNone(t *testing.T) {
+	h := open(t)
+	goods := h.withCodes(seckill.SingleCodes, `,"admission":"waitingRoom"`)
+	room := "/sales/" + goods + "/waiting-room"
+	h.does(merchant(), "PATCH", "/admin/sales/"+goods, `{"stockDelta":-10}`)
+	h.eventually(func() bool {
+		return strings.Contains(h.as(seckill.Actor{}, "GET", room, "").Body, `"phase":"over"`)
+	}, "the room is never over")
+	code := h.codes(goods, seckill.SingleCodes, 1)[0]
+	h.refuses("SOLD_OUT", buyer(1), "POST", room, `{"code":"`+code+`"}`)
+	h.refuses("SOLD_OUT", buyer(2), "POST", room, `{"code":"`+code+`"}`)
+	h.does(merchant(), "PATCH", "/admin/sales/"+goods, `{"stockDelta":1}`)
+	h.eventually(func() bool {
+		return h.as(buyer(2), "POST", room, `{"code":"`+code+`"}`).Status == http.StatusOK
+	}, "a refused buyer keeps the code")
+	h.refuses("CODE_USED", buyer(1), "POST", room, `{"code":"`+code+`"}`)
 }
 
 // TestCodes_SurviveTheLossOfRedis empties Redis: the rebuilt sale asks for codes, and a claimed

@@ -132,7 +132,8 @@ func (a *api) withRoom(
 }
 
 // joinRoom is POST /sales/{goodsId}/waiting-room. A buyer without the sale's access code gets no
-// place, because the line could not sell to that buyer.
+// place, because the line could not sell to that buyer. A room that is over has no new places, so
+// it claims no code.
 func (a *api) joinRoom(ctx context.Context, r *request) (response, error) {
 	text := textOr(r.Fields, "code") // withRoom returns its error
 	return a.withRoom(func(
@@ -143,7 +144,7 @@ func (a *api) joinRoom(ctx context.Context, r *request) (response, error) {
 			return response{}, err
 		}
 		code, err := a.Codes.Verify(room.Sale, text)
-		if err == nil {
+		if err == nil && room.Phase() != waitingroom.PhaseOver {
 			err = a.Codes.Claim(ctx, room.Sale, code, buyerID)
 		}
 		if err != nil {
