@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/url"
 	"reflect"
 	"slices"
 	"strconv"
@@ -30,6 +31,11 @@ func (c *Config) check(settings []Setting, unparsed []string) (problems []error)
 	if !seckill.IsCurrency(c.HTTP.Currency) {
 		problems = append(problems, fmt.Errorf(
 			"SECKILL_CURRENCY: is %q, must be the ISO 4217 code of a currency", c.HTTP.Currency))
+	}
+	public, err := url.Parse(c.Payment.PublicURL)
+	if err == nil && (public.User != nil || strings.ContainsAny(c.Payment.PublicURL, "?#")) {
+		problems = append(problems, errors.New(
+			"SECKILL_PUBLIC_URL: must have no user, no query and no fragment"))
 	}
 	if _, err := c.Auth.Phones(); err != nil {
 		problems = append(problems, fmt.Errorf("SECKILL_PHONE_KEYS: %w", err))

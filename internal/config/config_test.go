@@ -294,6 +294,23 @@ func TestLoad_RequiresWhatStripeNeeds(t *testing.T) {
 	require.NoError(t, err)
 }
 
+// TestLoad_PublicURLHasOnlyAPath refuses addresses below which there are no pages: what follows
+// would be a part of the query or the fragment. Buyers would read the password of a user.
+func TestLoad_PublicURLHasOnlyAPath(t *testing.T) {
+	for _, address := range []string{
+		"https://sale.example/?a=b", "https://sale.example?", "https://sale.example/#top",
+		"https://ann:secret@sale.example",
+	} {
+		_, _, err := Load(API, []string{secret, "SECKILL_PUBLIC_URL=" + address})
+		require.ErrorContains(t, err, "SECKILL_PUBLIC_URL: must have", address)
+		require.NotContains(t, err.Error(), "secret@")
+	}
+	for _, address := range []string{"https://sale.example/", "http://127.0.0.1:8080/shop"} {
+		_, _, err := Load(API, []string{secret, "SECKILL_PUBLIC_URL=" + address})
+		require.NoError(t, err)
+	}
+}
+
 func TestLoad_WarnsOfUnknownNames(t *testing.T) {
 	_, warnings, err := Load(API, []string{
 		secret, "SECKILL_REDIS_ADDR=x:1", "SECKILL_BATCH_SIZE=7", "OTHER=1", "SECKILL_HTPP_ADR=:1",
