@@ -3,6 +3,7 @@ package payment
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"flashsale.dev/seckill/internal/apierror"
@@ -48,6 +49,9 @@ func openAndSave(
 	}
 	c.Currency = sale.Details.Currency
 	opened, err := pages.Open(ctx, o, c)
+	if err == nil && (opened.ID == "" || opened.URL == "") {
+		err = fmt.Errorf("%w: its answer has no id or no URL", ErrRefused)
+	}
 	switch {
 	case errors.Is(err, ErrRefused):
 		return c, errors.Join(err, store.EndCheckout(ctx, c))

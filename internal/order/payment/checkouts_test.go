@@ -196,7 +196,8 @@ type begunPages struct {
 	Pages
 
 	ask             time.Time
-	ended, hastened []string // order numbers
+	page            *Checkout // that the provider answers; nil: it refuses
+	ended, hastened []string  // order numbers
 }
 
 func (b *begunPages) Now(context.Context) (time.Time, error) { return time.Now(), nil }
@@ -221,8 +222,13 @@ func (b *begunPages) HastenCheckout(_ context.Context, _ int64, sn string, _ tim
 }
 
 func (b *begunPages) Open(context.Context, order.Order, Checkout) (Checkout, error) {
+	if b.page != nil {
+		return *b.page, nil
+	}
 	return Checkout{}, ErrRefused
 }
+
+func (b *begunPages) SaveCheckout(context.Context, Checkout) error { return nil }
 
 func (b *begunPages) Refund(context.Context, Payment) error { return nil }
 
@@ -240,6 +246,19 @@ func TestOpenPage_RefusedAttemptIsOver(t *testing.T) {
 		require.Equal(t, apierror.Unavailable, apierror.ReasonOf(err))
 		require.Equal(t, ask, b.ask.Sub(now))
 		require.Contains(t, b.ended, o.OrderSn)
+	}
+}
+
+// TestOpenPage_AnswerWithoutAPageIsARefusal checks that the next attempt follows an answer without
+// an id or a URL. If it were kept, the buyer could not pay until it ends.
+func TestOpenPage_AnswerWithoutAPageIsARefusal(t *testing.T) {
+	for _, page := range []Checkout{{}, {ID: "cs_1"}, {URL: "https://pay.example/cs_1"}} {
+		b, now := &begunPages{page: &page}, time.Now()
+		s := NewService(nil, b, nil, b, slog.New(slog.DiscardHandler))
+		o := order.Order{PayBy: now.Add(time.Hour)}
+		_, err := s.openPage(t.Context(), o, now)
+		require.Equal(t, apierror.Unavailable, apierror.ReasonOf(err))
+		require.Len(t, b.ended, 1)
 	}
 }
 
