@@ -128,5 +128,9 @@ func (r Refund) NextRefund(now time.Time) time.Time {
 }
 
 // InProgress reports whether an attempt may be in progress at now, or its result on its way to the
-// database. If the last one is later than now by more, the database's clock was set back since.
-func (r Refund) InProgress(now time.Time) bool { return now.Sub(r.TriedAt).Abs() < attemptTime }
+// database. If the last one is later than now, the database's clock was set back since. The
+// refunder then tries again at once, unless it has stopped.
+func (r Refund) InProgress(now time.Time) bool {
+	since := now.Sub(r.TriedAt)
+	return since < attemptTime && (since > -attemptTime || !r.Stopped())
+}

@@ -17,4 +17,6 @@ func TestRefund_ClockSetBackEndsTheAttempt(t *testing.T) {
 	} {
 		require.Equal(t, inProgress, Refund{TriedAt: now.Add(tried)}.InProgress(now), tried)
 	}
+	next := Refund{TriedAt: now.Add(time.Hour), NextAt: now.Add(2 * time.Hour)}
+	require.True(t, next.InProgress(now), "the refunder tries it again at once")
 }
