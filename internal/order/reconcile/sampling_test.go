@@ -29,6 +29,7 @@ type servers struct {
 	compared             atomic.Int64  // how often the holdings of sale 42 were compared
 	raises               bool          // a unit is added and sold before MySQL is read
 	raised               atomic.Int64
+	behind               time.Duration // of Redis' clock
 }
 
 // answer returns the error of every call to a server.
@@ -60,10 +61,10 @@ func (s *servers) EndedRests(context.Context) ([]int64, error) { return nil, nil
 
 func (s *servers) View(_ context.Context, goodsID int64) (seckill.View, error) {
 	time.Sleep(s.slow)
+	now := time.Now().Add(-s.behind)
 	if goodsID == 41 {
-		return seckill.View{}, seckill.ErrNotLoaded
+		return seckill.View{Gate: seckill.GateMissing, Now: now}, seckill.ErrNotLoaded
 	}
-	now := time.Now()
 	return seckill.View{
 		Sale: seckill.Sale{GoodsID: 42, Total: 10 + s.raised.Load()},
 		Gate: seckill.GateOpen, Now: now,
@@ -193,6 +194,21 @@ func sampleThroughOutages(t *testing.T) {
 	}
 	cancel()
 	require.NoError(t, <-ended)
+}
+
+// TestReconciler_RedisClockDecidesWhatIsOnSale samples on a host whose clock is two hours ahead of
+// Redis'. Sales that end in the next hour by Redis' clock are on sale, and lost.
+func TestReconciler_RedisClockDecidesWhatIsOnSale(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &servers{samples: make(chan reconcile.Sample), behind: 2 * time.Hour}
+		cancel, ended := s.reconcile(t)
+		time.Sleep(2 * time.Hour) // the sales have ended by this host's clock
+		for _, sale := range s.next().Sales {
+			require.True(t, sale.OnSale, sale.GoodsID)
+		}
+		cancel()
+		require.NoError(t, <-ended)
+	})
 }
 
 // TestReconciler_RaiseBetweenTwoReadingsIsNotOversold checks the figure for which SeckillOversold
