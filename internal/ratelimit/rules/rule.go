@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"errors"
 	"fmt"
 	"hash/maphash"
 	"regexp"
@@ -130,7 +131,7 @@ func (r Rule) compile() (*Compiled, error) {
 	}
 	params, err := r.WithDefaults().Params()
 	if err != nil {
-		return nil, err
+		return nil, r.asWritten(err)
 	}
 	if r.Scope == ScopeGlobal {
 		if err := params.CheckRedis(); err != nil {
@@ -218,6 +219,18 @@ func (r *Rule) mergeDurations() error {
 		r.IntervalSeconds = &s
 	}
 	return nil
+}
+
+// asWritten returns an error of the limit that names maxWait and interval where the file has them.
+func (r Rule) asWritten(err error) error {
+	field, ok := errors.AsType[*ratelimit.FieldError](err)
+	switch {
+	case ok && field.Field == "maxWaitMillis" && r.MaxWait != nil:
+		return ratelimit.BadField("maxWait", "must be 0s to 24h")
+	case ok && field.Field == "intervalSeconds" && r.Interval != nil:
+		return ratelimit.BadField("interval", "must be 1ms to 24h, in whole milliseconds")
+	}
+	return err
 }
 
 // matches reports whether the rule applies to a route. HEAD does the work of GET, so it does not
