@@ -15,11 +15,14 @@ export async function call<Name extends keyof Operations>(
     headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' },
     body: body === undefined ? null : JSON.stringify(body),
   });
+  const received: unknown = await response.json().catch(() => {
+    throw new Error(`status ${response.status} without JSON, as of a proxy`);
+  });
   if (response.headers.get('Content-Type')?.startsWith('application/problem+json')) {
-    const problem = await response.json() as Problem;
+    const problem = received as Problem;
     throw new Error(`${problem.reason}: ${problem.detail}`);
   }
-  const answer = await response.json() as Answer & { data: Operations[Name]['data'] };
+  const answer = received as Answer & { data: Operations[Name]['data'] };
   if (!response.ok) {
     throw new Error(`${answer.reason}: ${answer.message}`);
   }
