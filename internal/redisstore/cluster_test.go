@@ -156,6 +156,21 @@ func TestCheckReadiness_OneMasterIsEnough(t *testing.T) {
 	require.Positive(t, must.Get(s.Memory(t.Context()))(t).Used)
 }
 
+// TestCheckReadiness_UserWithoutCONFIGSeesThePolicy uses the rights that the documentation names.
+// Such a user may not read the settings of Redis, and INFO has them.
+func TestCheckReadiness_UserWithoutCONFIGSeesThePolicy(t *testing.T) {
+	server := servers.Redis(t, "maxmemory-policy volatile-lru", "appendonly no",
+		"user programs on >secret ~* &* +@all -@dangerous +info")
+	client := redis.NewClient(&redis.Options{
+		Addr: server.Addr(), Username: "programs", Password: "secret",
+	})
+	defer client.Close()
+	s := New(client, Options{})
+	_, err := s.CheckReadiness(t.Context())
+	require.ErrorContains(t, err, "maxmemory-policy must be noeviction")
+	require.False(t, s.Durable(t.Context()))
+}
+
 // TestCheckReadiness_SingleAddressIsASellingServer checks that the address of a sentinel, or of one
 // node of a cluster, makes no node ready: each answers PING, and the sales fail.
 func TestCheckReadiness_SingleAddressIsASellingServer(t *testing.T) {

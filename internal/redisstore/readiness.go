@@ -91,8 +91,9 @@ func (s *Store) checkMaster(ctx context.Context, node redis.UniversalClient) err
 			Host:    host, Remedy: "ACL SETUSER " + user + " +info",
 		}
 	}
-	config, err := node.ConfigGet(ctx, "maxmemory-policy").Result()
-	if policy := config["maxmemory-policy"]; err == nil && policy != "" && policy != "noeviction" {
+	// INFO, because many users may not run CONFIG.
+	memory := node.Info(ctx, "memory").Val()
+	if policy := infoText(memory, "maxmemory_policy"); policy != "" && policy != "noeviction" {
 		return &UnfitError{
 			Problem: "maxmemory-policy must be noeviction, or Redis forgets what it sold",
 			Host:    host, Remedy: "CONFIG SET maxmemory-policy noeviction, and in the file",
@@ -175,8 +176,7 @@ func identityOf(node redis.UniversalClient) (host, user string) {
 // counts as durable.
 func (s *Store) Durable(ctx context.Context) bool {
 	check := func(ctx context.Context, node redis.UniversalClient) error {
-		config, err := node.ConfigGet(ctx, "appendonly").Result()
-		if err == nil && config["appendonly"] == "no" {
+		if infoText(node.Info(ctx, "persistence").Val(), "aof_enabled") == "0" {
 			return errors.New("appendonly no")
 		}
 		return nil
@@ -225,11 +225,16 @@ func fuller(a, b reconcile.Memory) bool {
 
 // infoField reads a number of INFO; 0 where it is missing.
 func infoField(text, name string) int64 {
+	n, _ := strconv.ParseInt(infoText(text, name), 10, 64)
+	return n
+}
+
+// infoText reads a field of INFO; "" where it is missing.
+func infoText(text, name string) string {
 	for line := range strings.Lines(text) {
 		if value, ok := strings.CutPrefix(line, name+":"); ok {
-			n, _ := strconv.ParseInt(strings.TrimSpace(value), 10, 64)
-			return n
+			return strings.TrimSpace(value)
 		}
 	}
-	return 0
+	return ""
 }
