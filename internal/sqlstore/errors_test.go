@@ -20,6 +20,7 @@ import (
 	"flashsale.dev/seckill/internal/apierror"
 	"flashsale.dev/seckill/internal/cause"
 	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/order/message"
 	"flashsale.dev/seckill/internal/order/orderwriter"
 	"flashsale.dev/seckill/internal/order/rebuild"
 	"flashsale.dev/seckill/internal/seckill"
@@ -180,6 +181,19 @@ func TestMySQL_EndsAnIdleTransaction(t *testing.T) {
 			return err == nil
 		}, time.Minute, 10*time.Millisecond)
 		require.Error(t, asleep.Commit(), "MySQL ended the connection")
+	})
+}
+
+// TestMySQL_StatementsOutsideTransactionsAreDurable uses sessions of a server that has autocommit
+// off. Another connection sees the statement's change.
+func TestMySQL_StatementsOutsideTransactionsAreDurable(t *testing.T) {
+	onEach(t, sqlServers, func(t *testing.T, dsn string) {
+		h := newFixture(t, dsn)
+		cfg := must.Get(mysql.ParseDSN(dsn))(t)
+		cfg.Params = map[string]string{"autocommit": "0"}
+		off := openFixture(t, cfg.FormatDSN(), "")
+		require.NoError(t, off.RecordBarrier(t.Context(), 42, message.Barrier{Epoch: 1, Token: 1}, today))
+		require.True(t, must.Get(h.BarrierReached(t.Context(), 42, 1, 1))(t))
 	})
 }
 

@@ -39,10 +39,12 @@ const sessionSQL = "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED"
 
 // sessionVars returns the variables of each new connection. Text that is too long is an error then
 // and not truncated. A wait for a row's lock ends with error 1205 before the connection's own
-// deadline.
+// deadline. Without autocommit, which a server may turn off, a statement outside a transaction would
+// be undone when its connection ends.
 func sessionVars() map[string]string {
 	const mode = "'ONLY_FULL_GROUP_BY,STRICT_TRANS_TABLES,NO_ENGINE_SUBSTITUTION'"
 	return map[string]string{
+		"autocommit":               "1",
 		"sql_mode":                 mode,
 		"innodb_lock_wait_timeout": "5",
 		"wait_timeout":             strconv.Itoa(int(sessionTimeout.Seconds())),
