@@ -17,6 +17,7 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/reservation"
 	"flashsale.dev/seckill/internal/testing/must"
+	"flashsale.dev/seckill/internal/testing/testlog"
 )
 
 // slowSale is a database and a Redis in which the commit of one goods waits for release.
@@ -187,7 +188,9 @@ func TestWriter_ForgedLinesBecomeDeadLetters(t *testing.T) {
 		r := &refusing{slowSale: newSlowSale(everySale)}
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
-		go func() { ended <- r.consumer(r).Run(ctx) }()
+		consumer, log := r.consumer(r), testlog.New()
+		consumer.Log = slog.New(slog.NewTextHandler(log, nil))
+		go func() { ended <- consumer.Run(ctx) }()
 		right, buyers, goods, nothing := numbered(1), numbered(1), numbered(2), numbered(1)
 		buyers.BuyerID, nothing.Quantity = "8", 0
 		forged := []reservation.OrderLine{buyers, goods, nothing}
@@ -216,6 +219,9 @@ func TestWriter_ForgedLinesBecomeDeadLetters(t *testing.T) {
 			require.NotZero(t, d.FirstSeenAt, "the broker does not report it")
 		}
 		require.NotContains(t, r.acked, uint64(3))
+		warning := log.Next(t)
+		require.Contains(t, warning, "SECKILL_ORDER_SECRET")
+		require.NotContains(t, warning, "order_sn", "a line for each order")
 	})
 }
 
