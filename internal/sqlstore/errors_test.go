@@ -197,6 +197,25 @@ func TestMySQL_StatementsOutsideTransactionsAreDurable(t *testing.T) {
 	})
 }
 
+// TestMySQL_LockedTableEndsTheWait checks that a statement that waits for a table ends before its
+// connection does, with an error that names the lock.
+func TestMySQL_LockedTableEndsTheWait(t *testing.T) {
+	t.Parallel() // the test mostly waits
+	onEach(t, sqlServers, func(t *testing.T, dsn string) {
+		h := newFixture(t, dsn)
+		sale := h.exposed(10, 1)
+		backup := must.Get(h.pool.Conn(t.Context()))(t)
+		defer backup.Close()
+		must.Get(backup.ExecContext(t.Context(), "LOCK TABLES sales WRITE"))(t)
+		_, err := h.Sale(t.Context(), sale.GoodsID)
+		refused, ok := errors.AsType[*mysql.MySQLError](err)
+		require.True(t, ok, "%v", err)
+		require.EqualValues(t, 1205, refused.Number)
+		must.Get(backup.ExecContext(t.Context(), "UNLOCK TABLES"))(t)
+		must.Get(h.Sale(t.Context(), sale.GoodsID))(t)
+	})
+}
+
 // TestMySQL_LockedSaleLeavesConnectionsToOthers holds the lock of one sale's row, as a process that
 // sleeps does, under many callers. Other sales change meanwhile.
 func TestMySQL_LockedSaleLeavesConnectionsToOthers(t *testing.T) {

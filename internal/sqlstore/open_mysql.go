@@ -38,15 +38,16 @@ const (
 const sessionSQL = "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED"
 
 // sessionVars returns the variables of each new connection. Text that is too long is an error then
-// and not truncated. A wait for a row's lock ends with error 1205 before the connection's own
-// deadline. Without autocommit, which a server may turn off, a statement outside a transaction would
-// be undone when its connection ends.
+// and not truncated. A wait for the lock of a row, or of a table that a backup or an ALTER holds,
+// ends with error 1205 before the connection's own deadline. Without autocommit, which a server may
+// turn off, a statement outside a transaction would be undone when its connection ends.
 func sessionVars() map[string]string {
 	const mode = "'ONLY_FULL_GROUP_BY,STRICT_TRANS_TABLES,NO_ENGINE_SUBSTITUTION'"
 	return map[string]string{
 		"autocommit":               "1",
 		"sql_mode":                 mode,
 		"innodb_lock_wait_timeout": "5",
+		"lock_wait_timeout":        "5",
 		"wait_timeout":             strconv.Itoa(int(sessionTimeout.Seconds())),
 	}
 }
@@ -160,6 +161,7 @@ func schemaConnector(cfg *mysql.Config) (driver.Connector, error) {
 	// A migration of a large table takes longer than any other statement may.
 	cfg.ReadTimeout = 0
 	delete(cfg.Params, "wait_timeout") // a migration holds its lock without statements
+	delete(cfg.Params, "lock_wait_timeout")
 	connector, err := primary.NewConnector(cfg)
 	if err != nil {
 		return nil, err

@@ -2,6 +2,7 @@ package orderwriter_test
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"testing"
 	"testing/synctest"
@@ -222,6 +223,32 @@ func TestWriter_ForgedLinesBecomeDeadLetters(t *testing.T) {
 		warning := log.Next(t)
 		require.Contains(t, warning, "SECKILL_ORDER_SECRET")
 		require.NotContains(t, warning, "order_sn", "a line for each order")
+	})
+}
+
+// locked is a database whose table another session has locked: each attempt waits for the lock.
+type locked struct{ *slowSale }
+
+func (l locked) WriteBatch(context.Context, orderwriter.Batch) (order.Outcome, error) {
+	time.Sleep(5 * time.Second)
+	return order.Outcome{}, fmt.Errorf("%w: lock wait timeout exceeded", order.ErrTryAgain)
+}
+
+// TestWriter_LogsTheFirstLongFailure checks that the log soon has the error of a database whose
+// attempts are few and slow.
+func TestWriter_LogsTheFirstLongFailure(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := locked{newSlowSale(1)}
+		consumer, log := l.consumer(l), testlog.New()
+		consumer.Log = slog.New(slog.NewTextHandler(log, nil))
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- consumer.Run(ctx) }()
+		l.deliveries <- order.Delivery{Body: message.EncodeOrder(1, numbered(1)), Tag: 1}
+		time.Sleep(6 * time.Second)
+		require.Contains(t, log.Next(t), "lock wait timeout exceeded")
+		stop()
+		require.NoError(t, <-ended)
 	})
 }
 

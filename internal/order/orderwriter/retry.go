@@ -3,6 +3,7 @@ package orderwriter
 import (
 	"context"
 	"errors"
+	"time"
 
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/workers"
@@ -18,13 +19,14 @@ const (
 	RetryDatabase RetryCause = "database" // any other: no connection, a deadlock, a timeout
 )
 
-// logEvery is the number of attempts between two log lines. A single retry is normal.
-const logEvery = 10
+// logAfter is the time of failures before a log line, and between two. A single retry is normal,
+// and an attempt that waits for a lock takes seconds.
+const logAfter = 5 * time.Second
 
 // retry calls try until it succeeds, fails for good, or ctx ends. It repeats only ErrTryAgain. The
 // second attempt follows at once, because most conflicts and adoptions are over by then.
 func (w *Writer) retry(ctx context.Context, operation string, try func() error) error {
-	pause := workers.RetryBackoff()
+	pause, logged := workers.RetryBackoff(), time.Now()
 	for attempt := 1; ; attempt++ {
 		err := try()
 		if err == nil || !errors.Is(err, order.ErrTryAgain) {
@@ -33,7 +35,8 @@ func (w *Writer) retry(ctx context.Context, operation string, try func() error) 
 		if w.Metrics != nil {
 			w.Metrics.Retried(causeOf(err))
 		}
-		if attempt%logEvery == 0 {
+		if time.Since(logged) >= logAfter {
+			logged = time.Now()
 			w.Log.WarnContext(ctx, "the database still fails, retrying",
 				"operation", operation, "attempt", attempt, "err", err)
 		}
