@@ -6,6 +6,8 @@ import (
 	"net"
 
 	"github.com/redis/go-redis/v9"
+
+	"flashsale.dev/seckill/internal/cause"
 )
 
 // addressHook adds an address to errors of Redis that have none. It is the address of a server, the
@@ -26,8 +28,14 @@ func (e *addressedError) Error() string { return string(e.address) + ": " + e.er
 // Unwrap returns the error.
 func (e *addressedError) Unwrap() error { return e.error }
 
-// addTo adds the address to an error that has none and is no reply of the server.
+// addTo adds the address to an error that has none and is no reply of the server. A server without
+// a free connection replies to the first command of a new one and closes it. go-redis takes that
+// reply for one of a server without HELLO, and the next command then fails as "broken pipe". addTo
+// therefore returns an error that is no reply.
 func (h addressHook) addTo(err error) error {
+	if redis.HasErrorPrefix(err, "max number of clients") {
+		return &addressedError{h, cause.With(errors.New(err.Error()), cause.Crowded)}
+	}
 	_, reply := errors.AsType[redis.Error](err)
 	_, address := errors.AsType[*net.OpError](err)
 	_, known := errors.AsType[*addressedError](err)

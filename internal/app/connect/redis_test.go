@@ -5,6 +5,7 @@ import (
 	"crypto/x509"
 	"encoding/pem"
 	"fmt"
+	"io"
 	"log/slog"
 	"math/rand/v2"
 	"net"
@@ -49,6 +50,28 @@ func TestRedisOf_UsesNoConnectionThatTheServerClosed(t *testing.T) {
 		return err == nil && strings.Count(list, "\n") == 1
 	}, time.Minute, time.Millisecond)
 	require.NoError(t, client.Ping(t.Context()).Err())
+}
+
+// TestRedisOf_NamesAServerWithoutAFreeConnection uses up the connections of a server, with and
+// without a password.
+func TestRedisOf_NamesAServerWithoutAFreeConnection(t *testing.T) {
+	addr := servers.Redis(t, "maxclients 1").Addr()
+	var taken net.Conn
+	require.Eventually(t, func() bool { // the connection of the check at the start may still end
+		taken = must.Get(net.Dial("tcp", addr))(t)
+		_, err := io.WriteString(taken, "PING\r\n")
+		pong := make([]byte, 5)
+		_, failed := io.ReadFull(taken, pong)
+		return err == nil && failed == nil && string(pong) == "+PONG"
+	}, time.Minute, 10*time.Millisecond)
+	defer taken.Close()
+	for _, password := range []string{"", "secret"} {
+		client := RedisOf(config.Redis{Addrs: []string{addr}, Password: config.Secret(password)})
+		defer client.Close()
+		err := client.Ping(t.Context()).Err()
+		require.Equal(t, cause.Crowded, cause.Of(err), "%v", err)
+		require.ErrorContains(t, err, addr+": ERR max number of clients reached")
+	}
 }
 
 func TestRedisOf_UsesTLSAndAPassword(t *testing.T) {
