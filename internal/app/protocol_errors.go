@@ -1,6 +1,8 @@
 package app
 
 import (
+	"errors"
+	"log/slog"
 	"net"
 
 	"flashsale.dev/seckill/internal/httpapi"
@@ -9,11 +11,19 @@ import (
 
 // envelopeListener makes net/http's own error answers, such as one to a malformed request, have the
 // JSON shape of the API's errors.
-type envelopeListener struct{ net.Listener }
+type envelopeListener struct {
+	net.Listener
+	log *slog.Logger
+}
 
-// Accept waits for a connection.
+// Accept waits for a connection. It logs a failure, which net/http retries: a process without files
+// left refuses every caller, and its connections to the servers stay well.
 func (l envelopeListener) Accept() (net.Conn, error) {
 	c, err := l.Listener.Accept()
+	if err != nil && !errors.Is(err, net.ErrClosed) {
+		l.log.Warn("cannot accept connections; if too many files are open, raise ulimit -n",
+			"addr", l.Addr().String(), "err", err)
+	}
 	if tcp, ok := c.(*net.TCPConn); ok {
 		return envelopeConn{rawconn.New(tcp)}, nil
 	}

@@ -2,12 +2,15 @@ package app
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"io"
 	"log/slog"
 	"net"
 	"net/http"
+	"os"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -15,6 +18,7 @@ import (
 
 	"flashsale.dev/seckill/internal/httpapi"
 	"flashsale.dev/seckill/internal/testing/must"
+	"flashsale.dev/seckill/internal/testing/testlog"
 )
 
 // TestServe_ShapesWhatNetHTTPRejects sends requests that net/http answers before any
@@ -25,7 +29,7 @@ func TestServe_ShapesWhatNetHTTPRejects(t *testing.T) {
 		w.WriteHeader(http.StatusNotImplemented)
 		_, _ = io.WriteString(w, "a handler's own")
 	}), "", slog.New(slog.DiscardHandler))
-	go func() { _ = server.Serve(envelopeListener{listener}) }()
+	go func() { _ = server.Serve(envelopeListener{listener, slog.New(slog.DiscardHandler)}) }()
 	t.Cleanup(func() {
 		_ = server.Close()
 		time.Sleep(600 * time.Millisecond) // net/http lingers for 500 ms where headers are too large
@@ -76,4 +80,38 @@ func TestServe_ShapesWhatNetHTTPRejects(t *testing.T) {
 	}
 	res, body := ask(t, "GET / HTTP/1.1\r\n"+host+"\r\n")
 	require.Equal(t, []any{501, "a handler's own"}, []any{res.StatusCode, body})
+}
+
+// crowded is a listener of a process that has no file left for its first connection.
+type crowded struct {
+	net.Listener
+	accepts int
+}
+
+func (c *crowded) Accept() (net.Conn, error) {
+	if c.accepts++; c.accepts == 1 {
+		return nil, &net.OpError{Op: "accept", Err: os.NewSyscallError("accept4", syscall.EMFILE)}
+	}
+	return c.Listener.Accept()
+}
+
+// TestServe_LogsThatItCannotAccept checks that the log has the reason for which callers get no
+// answer. The end of the server is no reason.
+func TestServe_LogsThatItCannotAccept(t *testing.T) {
+	listener, log := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t), testlog.New()
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	serve := Serve(httpapi.Server(http.NotFoundHandler(), "", slog.New(slog.DiscardHandler)),
+		&crowded{Listener: listener}, time.Minute, slog.New(slog.NewTextHandler(log, nil)))
+	go func() { ended <- serve.Run(ctx) }()
+	problem := log.Next(t)
+	require.Contains(t, problem, "too many open files")
+	require.Contains(t, problem, "raise ulimit -n")
+	require.Contains(t, problem, listener.Addr().String())
+	resp := must.Get(http.Get("http://" + listener.Addr().String()))(t)
+	require.NoError(t, resp.Body.Close())
+	http.DefaultClient.CloseIdleConnections()
+	stop()
+	require.NoError(t, <-ended)
+	require.Empty(t, log)
 }

@@ -81,7 +81,7 @@ func Serve(
 ) Worker {
 	return WorkerFunc(func(ctx context.Context) error {
 		ended := make(chan error, 1)
-		go func() { ended <- server.Serve(envelopeListener{listener}) }()
+		go func() { ended <- server.Serve(envelopeListener{listener, log}) }()
 		select {
 		case err := <-ended:
 			return fmt.Errorf("serve http on %s: %w", listener.Addr(), err)
