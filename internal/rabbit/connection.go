@@ -72,6 +72,8 @@ func hostOf(uri amqp.URI) string { return net.JoinHostPort(uri.Host, fmt.Sprint(
 func withCause(err error) error {
 	closed, ok := errors.AsType[*amqp.Error](err)
 	switch {
+	case ok && limitReached(closed):
+		return cause.With(err, atLimit)
 	case ok && closed.Code == amqp.AccessRefused:
 		return cause.With(err, cause.Refused)
 	case ok && closed.Code == amqp.NotAllowed:
@@ -127,7 +129,7 @@ func (c *connection) disconnect() {
 // channel opens a channel.
 func (c *connection) channel() (*amqp.Channel, error) {
 	ch, err := c.Channel()
-	return ch, wrap(err, "open channel")
+	return ch, wrap(withChannelCause(err), "open channel")
 }
 
 // keep opens a channel that stays, unless it is open.
@@ -151,12 +153,23 @@ func (c *connection) onChannel(calls func(*amqp.Channel) error) error {
 func withChannelCause(err error) error {
 	closed, ok := errors.AsType[*amqp.Error](err)
 	switch {
+	case ok && limitReached(closed):
+		return cause.With(err, atLimit)
 	case ok && closed.Code == amqp.AccessRefused:
 		return cause.With(err, "denies the user a permission")
 	case ok && closed.Code == amqp.PreconditionFailed:
 		return cause.With(err, "has a queue or exchange with other properties")
 	}
 	return err
+}
+
+// atLimit is the cause of a refusal that ends when an operator raises a limit.
+const atLimit = "has reached a limit: see the log"
+
+// limitReached reports whether the broker has as many connections, channels or queues as it
+// permits. Its code is that of an unknown virtual host or of a queue with other properties.
+func limitReached(e *amqp.Error) bool {
+	return strings.Contains(e.Reason, "limit") && strings.Contains(e.Reason, "reached")
 }
 
 // exists runs a passive declaration. The broker answers NOT_FOUND by closing the channel. Otherwise

@@ -100,18 +100,23 @@ func TestPublisher_WrongPasswordIsTheCause(t *testing.T) {
 	require.NotContains(t, p.Hosts(), "wrong")
 }
 
-// TestPublisher_NamesWhatTheBrokerDenies checks the causes of three refusals of a real broker: to
-// declare a queue, to declare one that exists with other properties, and to publish.
+// TestPublisher_NamesWhatTheBrokerDenies checks the causes of refusals of a real broker: to
+// connect, to declare a queue, to declare one that exists with other properties, and to publish.
 func TestPublisher_NamesWhatTheBrokerDenies(t *testing.T) {
 	const (
 		denied    = "denies the user a permission"
 		different = "has a queue or exchange with other properties"
+		limited   = "has reached a limit: see the log"
 	)
-	permit := func(t *testing.T, address, configure, write string) {
+	ctl := func(t *testing.T, command, address string, args ...string) {
 		t.Helper()
 		vhost := address[strings.LastIndexByte(address, '/')+1:]
 		must.Get(env.RabbitMQ(t).Ctl(t.Context(),
-			"set_permissions", "-p", vhost, "guest", configure, write, ".*"))(t)
+			append([]string{command, "-p", vhost}, args...)...))(t)
+	}
+	permit := func(t *testing.T, address, configure, write string) {
+		t.Helper()
+		ctl(t, "set_permissions", address, "guest", configure, write, ".*")
 	}
 	for name, c := range map[string]struct {
 		cause   string
@@ -124,6 +129,14 @@ func TestPublisher_NamesWhatTheBrokerDenies(t *testing.T) {
 		"no publishing": {denied, func(t *testing.T, address string) {
 			t.Helper()
 			permit(t, address, ".*", `^seckill\.(orders\..*|dead.*)$`)
+		}},
+		"no connection": {limited, func(t *testing.T, address string) {
+			t.Helper()
+			ctl(t, "set_vhost_limits", address, `{"max-connections": 0}`)
+		}},
+		"no queue": {limited, func(t *testing.T, address string) {
+			t.Helper()
+			ctl(t, "set_vhost_limits", address, `{"max-queues": 0}`)
 		}},
 		"another queue": {different, func(t *testing.T, address string) {
 			t.Helper()
