@@ -3,6 +3,7 @@ package rabbit
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -26,6 +27,7 @@ type stream struct {
 	opt     Options
 	ch      *amqp.Channel
 	in      <-chan amqp.Delivery
+	ended   chan *amqp.Error // why the broker closed the channel
 	out     chan order.Delivery
 	done    chan struct{} // closed by Close
 	running sync.WaitGroup
@@ -42,12 +44,20 @@ func newStream(conn *connection, queue string, opt Options, shares *shares) *str
 	st := &stream{
 		conn: conn, queue: queue, opt: opt, out: make(chan order.Delivery),
 		done: make(chan struct{}), shares: shares, handedOver: make(chan struct{}),
+		ended: make(chan *amqp.Error, 1),
 	}
 	st.close = sync.OnceValue(func() error {
 		st.leave()
 		close(st.done)
 		err := st.conn.close()
 		st.running.Wait()
+		select {
+		case reason := <-st.ended:
+			if reason != nil && reason.Server { // else this process or the network has ended it
+				err = errors.Join(fmt.Errorf("channel ended: %w", reason), err)
+			}
+		default:
+		}
 		return wrap(err, "close stream of %s", st.queue)
 	})
 	return st
@@ -60,6 +70,7 @@ func (st *stream) consume(args amqp.Table) error {
 	if st.ch, err = st.conn.channel(); err != nil {
 		return err
 	}
+	st.ch.NotifyClose(st.ended)
 	if err = st.ch.Qos(prefetch, 0, false); err != nil {
 		return wrap(err, "set prefetch")
 	}
@@ -157,7 +168,8 @@ func (st *stream) Ack(tag uint64) error {
 }
 
 // Close sends the acks in flight and closes the connection, which returns the unacknowledged
-// messages to the queue. It returns within two seconds. A second call returns the same error.
+// messages to the queue. It returns within two seconds. Its error has the reason for which the
+// broker ended the stream, if it did. A second call returns the same error.
 //
 // It does not cancel the consumer first. RabbitMQ 3.10 would then start the next consumer while the
 // first one still has unacknowledged messages.

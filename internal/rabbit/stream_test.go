@@ -146,3 +146,15 @@ func TestStream_CloseWithUnreadDeliveries(t *testing.T) {
 	require.NoError(t, s.Close())
 	awaitEnd(t, s)
 }
+
+// TestStream_CloseHasTheBrokersReason makes the broker end a stream, as it does if a batch is
+// acknowledged later than its consumer_timeout permits. Only the broker's reason names what to do.
+func TestStream_CloseHasTheBrokersReason(t *testing.T) {
+	opt := rabbit.Options{URLs: []string{env.RabbitMQ(t).NewVHost(t)}}
+	s := must.Get(openSource(t, opt).Open(t.Context(), 0))(t)
+	require.NoError(t, s.Ack(7)) // no such delivery
+	awaitEnd(t, s)
+	err := s.Close()
+	require.ErrorContains(t, err, "unknown delivery tag 7")
+	require.Equal(t, err, s.Close())
+}
