@@ -192,7 +192,8 @@ func TestMySQL_StatementsOutsideTransactionsAreDurable(t *testing.T) {
 		cfg := must.Get(mysql.ParseDSN(dsn))(t)
 		cfg.Params = map[string]string{"autocommit": "0"}
 		off := openFixture(t, cfg.FormatDSN(), "")
-		require.NoError(t, off.RecordBarrier(t.Context(), 42, message.Barrier{Epoch: 1, Token: 1}, today))
+		barrier := message.Barrier{Epoch: 1, Token: 1}
+		require.NoError(t, off.RecordBarrier(t.Context(), 42, barrier, today))
 		require.True(t, must.Get(h.BarrierReached(t.Context(), 42, 1, 1))(t))
 	})
 }

@@ -79,8 +79,9 @@ type Writer struct {
 func (w *Writer) Write(ctx context.Context, batch []received, ack func(n int) error) error {
 	work := w.sort(batch)
 	if len(work.dead) > 0 { // without the order numbers, so that a sale's lines are one
-		w.Log.ErrorContext(ctx, "messages are not valid and become dead letters; SECKILL_ORDER_SECRET "+
-			"and SECKILL_JWT_SECRET must be the same on every node", "queue", work.dead[0].Origin)
+		w.Log.ErrorContext(ctx, "messages are not valid and become dead letters; "+
+			"SECKILL_ORDER_SECRET and SECKILL_JWT_SECRET must be the same on every node",
+			"queue", work.dead[0].Origin)
 	}
 	for _, d := range work.dead {
 		if err := w.addDeadLetter(ctx, d); err != nil {
