@@ -18,7 +18,7 @@ bench-ratelimit: ## compare the rate limiter with others; print a table
 services: ## install what the tests need on Debian or Ubuntu; starts no daemon
 	@scripts/services
 
-test: ## run all tests with -race on real servers; installs what is missing
+test: ## run all tests on real servers, with -race but for the model; installs what is missing
 	@GO=$(GO) scripts/test
 
 ORDERS ?=

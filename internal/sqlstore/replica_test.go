@@ -17,7 +17,7 @@ func TestReadReplica_ClockSetBackEndsThePause(t *testing.T) {
 	h.replica = &replica{db: other.db, pool: other.pool}
 	h.exposed(10, 5)
 	for until, found := range map[time.Duration]int{
-		-time.Second: 0, time.Second: 1, time.Hour: 0,
+		-time.Second: 0, replicaBackoff: 1, time.Hour: 0,
 	} {
 		h.replica.skipUntil.Store(time.Now().Add(until).UnixNano())
 		require.Len(t, must.Get(h.ExposedSales(t.Context(), 0, 10))(t), found, until)
