@@ -234,7 +234,7 @@ func NewWorkers(p Parts, s Settings) []Worker {
 	placed := make(chan struct{}, 1) // the sequencer signals new events to the dispatcher
 	workers := []Worker{
 		live, releaser,
-		&rebuild.Worker{Live: live, Rebuilder: rebuilder, Most: p.MaxRebuilds},
+		&rebuild.Worker{Live: live, Rebuilder: rebuilder, MaxRebuilds: p.MaxRebuilds},
 		&orderwriter.Consumer{
 			Writer: writer, Source: p.Source, BatchSize: s.BatchSize, Linger: s.BatchLinger,
 		},

@@ -97,7 +97,7 @@ func checkToken(row saleRow, token int64, now time.Time) error {
 		return rebuild.ErrFenced
 	case token != rebuild.FirstToken && token != row.RebuildToken:
 		return rebuild.ErrFenced
-	case row.OpenedOn != "" && !strings.HasPrefix(row.OpenedOn, ended):
+	case row.OpenedOn != "" && !strings.HasPrefix(row.OpenedOn, endedPrefix):
 		return rebuild.ErrFenced
 	case row.Status == seckill.Draft && now.UnixMilli() >= row.EndAt:
 		return apierror.New(apierror.Conflict, "the sale's end has passed")

@@ -10,8 +10,8 @@ import (
 	"flashsale.dev/seckill/internal/order/rebuild"
 )
 
-// ended marks an opening in sales.opened_on that nobody renews any more.
-const ended = "-"
+// endedPrefix marks an opening in sales.opened_on that nobody renews any more.
+const endedPrefix = "-"
 
 // RecordOpening records that the gate of an epoch opens on the master with a lease, or with "" that
 // it is open on none any more. It returns rebuild.ErrFenced for a token that is not the newest, if
@@ -21,7 +21,7 @@ func (s *Store) RecordOpening(
 ) error {
 	return s.inSaleTx(ctx, "record an opening", goodsID, func(tx *gorm.DB, row saleRow) error {
 		// MySQL may have lost in a failover what EndOpening wrote before.
-		open := lease == "" && !strings.HasPrefix(row.OpenedOn, ended)
+		open := lease == "" && !strings.HasPrefix(row.OpenedOn, endedPrefix)
 		if row.RebuildToken != token || row.Epoch != epoch || open {
 			return rebuild.ErrFenced
 		}
@@ -37,10 +37,10 @@ func (s *Store) EndOpening(ctx context.Context, goodsID, token int64) (string, e
 			if row.RebuildToken != token {
 				return "", rebuild.ErrFenced
 			}
-			if row.OpenedOn == "" || strings.HasPrefix(row.OpenedOn, ended) {
-				return strings.TrimPrefix(row.OpenedOn, ended), nil
+			if row.OpenedOn == "" || strings.HasPrefix(row.OpenedOn, endedPrefix) {
+				return strings.TrimPrefix(row.OpenedOn, endedPrefix), nil
 			}
-			return row.OpenedOn, setOpenedOn(tx, row, ended+row.OpenedOn)
+			return row.OpenedOn, setOpenedOn(tx, row, endedPrefix+row.OpenedOn)
 		})
 }
 
@@ -53,7 +53,7 @@ func setOpenedOn(tx *gorm.DB, row saleRow, lease string) error {
 func (s *Store) OpenedOn(ctx context.Context, goodsID int64) (lease string, err error) {
 	err = s.read(ctx).Model(&saleRow{}).Where("goods_id = ?", goodsID).
 		Pluck("opened_on", &lease).Error
-	if strings.HasPrefix(lease, ended) {
+	if strings.HasPrefix(lease, endedPrefix) {
 		lease = ""
 	}
 	return lease, wrapError("read an opening", err)

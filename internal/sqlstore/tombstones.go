@@ -12,7 +12,7 @@ import (
 
 // WriteTombstone writes the row of a lost order: its path has expired, and Redis does not have it
 // in the epoch o.Epoch. The buyer gets the answer "lost" only after that, so that a late message
-// finds the row and creates no order (ADR 0035). It returns an existing row unchanged, and a parked
+// finds the row and creates no order (ADR 35). It returns an existing row unchanged, and a parked
 // order as queued. The error is order.ErrTryAgain if MySQL is in another epoch.
 func (s *Store) WriteTombstone(ctx context.Context, o order.Order) (order.Order, error) {
 	return inSaleTx(ctx, s, "write a tombstone", o.GoodsID,

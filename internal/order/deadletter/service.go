@@ -96,7 +96,7 @@ func (s *Service) Discard(ctx context.Context, by seckill.Actor, id string) erro
 // It returns Conflict if too few units are left or the buyer has reached the limit. So it does if
 // the order was written and has ended, or the dead letter has no valid order. Concurrent and
 // repeated calls write the order once. After a crash the planned return releases the units back
-// (ADR 0031).
+// (ADR 31).
 func (s *Service) Requeue(
 	ctx context.Context, by seckill.Actor, id string,
 ) (order.Order, error) {

@@ -32,10 +32,10 @@ const (
 type Worker struct {
 	Live      *livesales.List
 	Rebuilder *Rebuilder
-	// Most lowers the bounds of rebuilds under way, for a slow Redis; 0 does not. Each one renews its
-	// lock twice a second, also while it waits.
-	Most    int
-	running sync.Map // goods ids of the rebuilds in this process
+	// MaxRebuilds lowers the bounds of rebuilds under way, for a slow Redis; 0 does not. Each one
+	// renews its lock twice a second, also while it waits.
+	MaxRebuilds int
+	running     sync.Map // goods ids of the rebuilds in this process
 }
 
 // Run works until ctx ends. Sales are rebuilt concurrently, so that none waits for the backlog of
@@ -44,7 +44,7 @@ type Worker struct {
 func (w *Worker) Run(ctx context.Context) error {
 	w.Rebuilder.slots = newSlots(maxWorking, w.Live.Asked)
 	var asked, ongoing, others errgroup.Group
-	most := cmp.Or(w.Most, maxAsked)
+	most := cmp.Or(w.MaxRebuilds, maxAsked)
 	asked.SetLimit(min(maxAsked, most))
 	ongoing.SetLimit(min(maxOngoing, most))
 	others.SetLimit(min(maxOthers, most))

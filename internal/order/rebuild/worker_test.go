@@ -95,7 +95,7 @@ func (l *lostSales) run(t *testing.T, most int) {
 	log := slog.New(slog.DiscardHandler)
 	list := &livesales.List{Store: l, Redis: lostRedis{lost: l}, Log: log}
 	require.NoError(t, list.Refresh(t.Context()))
-	w := Worker{Live: list, Most: most, Rebuilder: &Rebuilder{
+	w := Worker{Live: list, MaxRebuilds: most, Rebuilder: &Rebuilder{
 		Opener: Opener{Store: l, Redis: lostRedis{lost: l}}, PublishTimeout: time.Hour, Log: log,
 	}}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -143,9 +143,9 @@ func TestWorker_AskedSalesDoNotWaitForOthers(t *testing.T) {
 	require.Contains(t, l.order(), int64(newest))
 }
 
-// TestWorker_MostBoundsTheRebuildsUnderWay checks the bound, and that a sale that requests wait for
+// TestWorker_MaxRebuildsBoundsThoseUnderWay checks the bound, and that a sale that requests wait for
 // has a place of its own.
-func TestWorker_MostBoundsTheRebuildsUnderWay(t *testing.T) {
+func TestWorker_MaxRebuildsBoundsThoseUnderWay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const most = 10
 		l := &lostSales{asked: []int64{100}}
