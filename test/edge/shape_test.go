@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/testing/apicheck"
+	"flashsale.dev/seckill/internal/testing/installation"
 	"flashsale.dev/seckill/internal/testing/must"
 )
 
@@ -149,6 +150,30 @@ func TestEdge_LeavesTheAPIsAnswersAlone(t *testing.T) {
 			require.Equal(t, []any{status, "OF_THE_API", "7"},
 				[]any{a.Status, a.Reason, a.Header.Get("Retry-After")})
 		}
+	}
+}
+
+// TestEdge_PagesOfAnotherSiteReadItsAnswers checks that the edge's answers have the headers of the
+// API's for such a page (CORS).
+func TestEdge_PagesOfAnotherSiteReadItsAnswers(t *testing.T) {
+	const site = "https://shop.example.org"
+	api := installation.StartProgram(t, "standalone", "SECKILL_HTTP_ADDR",
+		[]string{"SECKILL_CORS_ORIGINS=" + site}, "-data", t.TempDir())
+	e := start(t, open(api.Addr).with("settings.lua",
+		strings.Replace(noShared, "shared =", `origins = { "`+site+`" }, shared =`, 1)))
+	ofTheAPI := e.ask(http.MethodGet, "/sales", "Origin", site)
+	require.Equal(t, site, ofTheAPI.Header.Get("Access-Control-Allow-Origin"))
+	ofTheEdge := e.ask(http.MethodGet, "/randomPath", "Origin", site)
+	shaped(t, ofTheEdge)
+	for _, name := range []string{
+		"Access-Control-Allow-Origin", "Access-Control-Expose-Headers", "Vary",
+	} {
+		require.Equal(t, ofTheAPI.Header.Values(name), ofTheEdge.Header.Values(name), name)
+	}
+	for _, other := range []string{site + ".evil.example", "null", ""} {
+		a := e.ask(http.MethodGet, "/randomPath", "Origin", other)
+		require.Empty(t, a.Header.Values("Access-Control-Allow-Origin"), other)
+		require.Equal(t, "Origin", a.Header.Get("Vary"))
 	}
 }
 

@@ -2,6 +2,7 @@ package edge
 
 import (
 	"fmt"
+	"net/http"
 	"net"
 	"os"
 	"strings"
@@ -104,6 +105,22 @@ func TestSharedLimit_TenInAWindowOverAllEdges(t *testing.T) {
 		return edges[i%2].path("1", from(fmt.Sprintf("2001:db8::%x", i))...)
 	})
 	require.Equal(t, map[string]int{"OK": 10, "RATE_LIMITED": 30}, got, "one /64, all at once")
+}
+
+// TestSharedLimit_PreflightsAreNotCounted checks that a browser of another site's page can still ask
+// whether it may call when the limit is used up. It then reads the denial.
+func TestSharedLimit_PreflightsAreNotCounted(t *testing.T) {
+	server, _ := published(t)
+	e := sharing(t, server, window)
+	preflight := func() string {
+		return e.ask(http.MethodOptions, "/randomPath?goodsId=1", from("203.0.113.1")...).Reason
+	}
+	require.Equal(t, "OK", preflight())
+	for range 10 {
+		require.Equal(t, "OK", e.path("1", from("203.0.113.1")...).Reason)
+	}
+	limited(t, e.path("1", from("203.0.113.1")...))
+	require.Equal(t, "OK", preflight())
 }
 
 // TestSharedLimit_SeveralAreChargedTogether checks that a denied request uses up no permit of any

@@ -1,4 +1,6 @@
 -- The envelope of the API's contract. Only this module writes it in nginx.
+local settings = require "site.settings"
+
 local M = {}
 
 local ceil, max = math.ceil, math.max
@@ -14,12 +16,28 @@ local function safe_headers(id)
   h["X-Request-ID"] = id
 end
 
+local origins = {}
+for _, origin in ipairs(settings.origins or {}) do origins[origin] = true end
+
+-- Pages of other sites may read these answers as they may read the API's (internal/httpapi,
+-- allowOrigins). The page otherwise sees a failed call, without Retry-After.
+local function cors_headers()
+  if next(origins) == nil then return end
+  local h, origin = ngx.header, ngx.var.http_origin
+  h["Vary"] = "Origin"
+  if origin and origins[origin] then
+    h["Access-Control-Allow-Origin"] = origin
+    h["Access-Control-Expose-Headers"] = "Etag, Ratelimit, Ratelimit-Policy, Location, Retry-After, X-Request-Id"
+  end
+end
+
 -- raw sends an envelope: the given beginning, followed by the requestId.
 function M.raw(status, reason, beginning)
   local id = ngx.var.edge_request_id
   local body = beginning .. '"requestId":"' .. id .. '"}'
   ngx.status = status
   safe_headers(id)
+  cors_headers()
   ngx.header["Content-Length"] = #body
   ngx.var.edge_said = reason
   ngx.print(body)

@@ -171,10 +171,11 @@ local function finish(requests)
   if worst then return deny(worst.rule.rule, longest, worst_policy) end
 end
 
--- limit admits the request or answers it.
+-- limit admits the request or answers it. A browser's preflight (CORS) takes no path, so it costs
+-- no permit.
 function M.limit(route)
   local rules = settings.shared[route]
-  if not rules or #rules == 0 then return end
+  if not rules or #rules == 0 or ngx.var.request_method == "OPTIONS" then return end
   deny_cached(rules)
   local requests = decide(rules)
   if not requests then return by_policy() end

@@ -12,6 +12,10 @@ return {
   -- to the API, which has its own policy. "closed" answers UNAVAILABLE.
   on_redis_error = "open",
 
+  -- The origins of SECKILL_CORS_ORIGINS, such as "https://shop.example.org". Their pages may read
+  -- the edge's own answers too.
+  origins = {},
+
   -- The longest time that nginx caches the API's denials of a sale. It is short, because cancelled
   -- and expired orders release units, and a merchant may move the sale's window. NOT_STARTED is
   -- never cached beyond startAt.
