@@ -3,6 +3,8 @@ package sqlstore
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"os"
+	"strings"
 	"sync"
 	"testing"
 
@@ -86,6 +88,19 @@ func (h fixture) TestGrantNumbers_WholeRoomContinues(t *testing.T) {
 	last := replace("a/4", "a/3", 200)
 	require.Empty(t, last.Gaps[1:], "all its numbers are handed out")
 	require.Equal(t, last, replace("a/3", "", 40), "a caller that slept since the last epoch")
+}
+
+// TestGrantNumbers_RestoredRoomBeginsAboveTickets runs the statement of the page about backups. The
+// backup is older than the room's first number, and the tickets of buyers have up to 10,400.
+func (h fixture) TestGrantNumbers_RestoredRoomBeginsAboveTickets(t *testing.T) {
+	page := string(must.Get(os.ReadFile("../../docs/how-to/back-up.md"))(t))
+	_, rest, _ := strings.Cut(page, "UPDATE waiting_rooms")
+	statement, _, _ := strings.Cut(rest, "'")
+	ctx, id := t.Context(), h.withRoom().GoodsID
+	require.NoError(t, h.db.Exec("UPDATE waiting_rooms"+statement).Error)
+	room := must.Get(h.GrantNumbers(ctx, id, admission.Grant{Lease: "a/2", Numbers: 100}))(t)
+	require.Greater(t, room.Joined, int64(10400))
+	require.Equal(t, []admission.Gap{{From: 1, To: room.Joined}}, room.Gaps)
 }
 
 // TestSaveRoom_NeverGoesBack checks that an admitter that was asleep, or that serves a master which
