@@ -2,8 +2,8 @@ package edge
 
 import (
 	"fmt"
-	"net/http"
 	"net"
+	"net/http"
 	"os"
 	"strings"
 	"testing"
