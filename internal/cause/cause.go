@@ -10,6 +10,7 @@ import (
 	"io"
 	"net"
 	"slices"
+	"syscall"
 
 	"github.com/go-sql-driver/mysql"
 	"github.com/redis/go-redis/v9"
@@ -24,12 +25,18 @@ const (
 	NoVHost     = "refuses the virtual host"
 	NotMigrated = "not migrated"
 	ReadOnly    = "read-only"
+	Denied      = "denies the user a permission"
+	Statements  = "its binlog_format must be ROW or MIXED"
 	Untrusted   = "its certificate is not valid"
 	NoTLS       = "has no TLS"
 	NeedsTLS    = "requires TLS"
 	Loading     = "it loads its data: wait"
 	Crowded     = "has too many connections"
+	Full        = "it is full: raise maxmemory"
+	Unsaved     = "it can't save its data: free space on its disk"
+	Replicas    = "it has fewer replicas than min-replicas-to-write"
 	NoCluster   = "it is no Redis Cluster: name one address in SECKILL_REDIS_ADDRS"
+	NoFiles     = "this program can open no more files: raise its limit (ulimit -n)"
 	Other       = "fails: see the log"
 )
 
@@ -70,12 +77,22 @@ func Of(err error) string {
 	network, ofNetwork := errors.AsType[*net.OpError](err)
 	timeout, _ := errors.AsType[net.Error](err)
 	switch {
+	case errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE):
+		return NoFiles
 	case refusedByRedis(err):
 		return Refused
 	case redis.HasErrorPrefix(err, "READONLY"):
 		return ReadOnly
 	case redis.HasErrorPrefix(err, "LOADING"):
 		return Loading
+	case redis.HasErrorPrefix(err, "NOPERM"):
+		return Denied
+	case redis.HasErrorPrefix(err, "OOM"):
+		return Full
+	case redis.HasErrorPrefix(err, "MISCONF"):
+		return Unsaved
+	case redis.HasErrorPrefix(err, "NOREPLICAS"):
+		return Replicas
 	case redis.HasErrorPrefix(err, "max number of clients"):
 		return Crowded
 	case redis.HasErrorPrefix(err, "This instance has cluster support disabled"):
@@ -108,6 +125,10 @@ func ofMySQL(number uint16) string {
 		return NotMigrated
 	case 1290, 1792, 1836:
 		return ReadOnly
+	case 1142, 1143:
+		return Denied
+	case 1665:
+		return Statements
 	case 3159:
 		return NeedsTLS
 	}

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
+	"syscall"
 	"testing"
 
 	"github.com/go-sql-driver/mysql"
@@ -36,6 +38,8 @@ func TestOf_HasNoAddress(t *testing.T) {
 		{number(1146), cause.NotMigrated, ""},
 		{number(1290), cause.ReadOnly, ""},
 		{number(3159), cause.NeedsTLS, ""},
+		{number(1142), cause.Denied, ""},
+		{number(1665), cause.Statements, ""},
 		{number(9999), cause.Other, ""},
 		{&tls.CertificateVerificationError{Err: errors.New("expired")}, cause.Untrusted, ""},
 		{tls.RecordHeaderError{Msg: "first record"}, cause.NoTLS, ""},
@@ -45,11 +49,17 @@ func TestOf_HasNoAddress(t *testing.T) {
 		{reply("ERR AUTH <password> called without any password"), cause.Refused, "Redis"},
 		{reply("READONLY You can't write against a read only replica."), cause.ReadOnly, ""},
 		{reply("LOADING Redis is loading the dataset in memory"), cause.Loading, ""},
+		{reply("NOPERM this user has no permissions to run the 'eval' command"), cause.Denied, ""},
+		{reply("OOM command not allowed"), cause.Full, ""},
+		{reply("MISCONF Errors writing to the AOF file"), cause.Unsaved, ""},
+		{reply("NOREPLICAS Not enough good replicas to write."), cause.Replicas, ""},
 		{reply("ERR max number of clients reached"), cause.Crowded, ""},
 		{reply("ERR This instance has cluster support disabled"), cause.NoCluster, ""},
 		{redis.ErrPoolTimeout, cause.Silent, ""},
 		{context.DeadlineExceeded, cause.Silent, ""},
 		{&net.OpError{Op: "dial", Err: errors.New("refused")}, cause.Unreachable, ""},
+		{&net.OpError{Op: "dial", Err: os.NewSyscallError("socket", syscall.EMFILE)},
+			cause.NoFiles, ""},
 		{net.ErrClosed, cause.Unreachable, ""}, // go-redis omits the OpError
 		{&net.OpError{Op: "remote error", Err: tls.AlertError(116)}, cause.Other, ""},
 		{cause.With(errors.New("db.example"), cause.Refused), cause.Refused, "RabbitMQ"},

@@ -156,7 +156,7 @@ func withChannelCause(err error) error {
 	case ok && limitReached(closed):
 		return cause.With(err, atLimit)
 	case ok && closed.Code == amqp.AccessRefused:
-		return cause.With(err, "denies the user a permission")
+		return cause.With(err, cause.Denied)
 	case ok && closed.Code == amqp.PreconditionFailed:
 		return cause.With(err, "has a queue or exchange with other properties")
 	}

@@ -34,6 +34,9 @@ func wrapError(op string, err error) error {
 	case errors.Is(err, order.ErrTryAgain) || isAnswer(err) || isDataError(err):
 		return fmt.Errorf("%s: %w", op, err)
 	default:
+		if remedy := remedyOf(err); remedy != "" {
+			op += ": the database" + remedy
+		}
 		return &tryAgainError{op, err}
 	}
 }
@@ -108,20 +111,26 @@ const (
 // WithRemedy names SQLite's file in an error, and what to do about the file or its disk: the user
 // of a standalone may never have seen it.
 func WithRemedy(err error, file string) error {
-	var remedy string
-	if e, ok := errors.AsType[*sqlite.Error](err); ok {
-		switch e.Code() & 0xff {
-		case sqliteReadOnly, sqliteCannotOpen:
-			remedy = " can't be opened and written by this user: correct the permissions of the " +
-				"file and its folder"
-		case sqliteIOErr, sqliteFull:
-			remedy = " can't be read or written: free space on its disk, or repair the disk"
-		case sqliteCorrupt, sqliteNoDatabase:
-			remedy = " is damaged: restore it from a backup, or move it and its -wal and -shm " +
-				"files away to begin with an empty one"
-		}
+	return fmt.Errorf("the database %s%s: %w", file, remedyOf(err), err)
+}
+
+// remedyOf returns what to do about an error of SQLite's file or its disk; "" for other errors.
+func remedyOf(err error) string {
+	e, ok := errors.AsType[*sqlite.Error](err)
+	if !ok {
+		return ""
 	}
-	return fmt.Errorf("the database %s%s: %w", file, remedy, err)
+	switch e.Code() & 0xff {
+	case sqliteReadOnly, sqliteCannotOpen:
+		return " can't be opened and written by this user: correct the permissions of the file " +
+			"and its folder"
+	case sqliteIOErr, sqliteFull:
+		return " can't be read or written: free space on its disk, or repair the disk"
+	case sqliteCorrupt, sqliteNoDatabase:
+		return " is damaged: restore it from a backup, or move it and its -wal and -shm files " +
+			"away to begin with an empty one"
+	}
+	return ""
 }
 
 // isDataError reports whether a row's values caused the error.

@@ -88,6 +88,8 @@ func TestWithRemedy_NamesAFullDisk(t *testing.T) {
 	defer db.Close()
 	_, err := db.ExecContext(t.Context(), "CREATE TABLE a (b); CREATE TABLE c (d)")
 	require.ErrorContains(t, WithRemedy(err, "s.db"), "s.db can't be read or written: free space")
+	require.ErrorContains(t, wrapError("write a batch", err),
+		"write a batch: the database can't be read or written: free space")
 }
 
 // TestOpen_FileThatCannotBeOpenedHasTheRemedy checks a file without a folder. The driver's own text

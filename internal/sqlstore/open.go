@@ -93,8 +93,8 @@ func (s *Store) Ping(ctx context.Context) error {
 // errReadOnly means that the database answers but takes no writes.
 var errReadOnly = cause.With(errors.New("the database is read-only"), cause.ReadOnly)
 
-// CheckReadiness checks that the database answers, takes writes and has the schema: see
-// checkSchema. A proxy that does not know the variable counts as writable.
+// CheckReadiness checks that the database answers, has the schema (see checkSchema) and takes
+// writes. A proxy that does not know the variable counts as writable.
 func (s *Store) CheckReadiness(ctx context.Context) error {
 	if err := s.Ping(ctx); err != nil {
 		return err
@@ -106,7 +106,20 @@ func (s *Store) CheckReadiness(ctx context.Context) error {
 			return errReadOnly
 		}
 	}
-	return s.checkSchema(ctx)
+	if err := s.checkSchema(ctx); err != nil {
+		return err
+	}
+	return s.checkWrites(ctx)
+}
+
+// checkWrites runs an update of no row. A server refuses it as it refuses every write, for instance
+// with a binlog_format of STATEMENT. A locked table is no such problem, and its end is near.
+func (s *Store) checkWrites(ctx context.Context) error {
+	_, err := s.pool.ExecContext(ctx, "UPDATE sales SET stock = stock WHERE goods_id = 0")
+	if ctx.Err() != nil {
+		return nil
+	}
+	return wrapError("write", nameServer(s.addr, err))
 }
 
 // Addr returns the addresses of the servers, or SQLite's file, for operators.

@@ -68,6 +68,29 @@ func TestCheckReadiness_ReadOnlyServerIsNotReady(t *testing.T) {
 	}
 }
 
+// TestCheckReadiness_ServerThatRefusesWritesIsNotReady uses a server whose format of the binary log
+// does not permit the program's isolation level, and a user without a right.
+func TestCheckReadiness_ServerThatRefusesWritesIsNotReady(t *testing.T) {
+	t.Parallel()
+	dsn := servers.MariaDB(t, "--log-bin=binlog", "--binlog-format=ROW").NewDatabase(t)
+	h := newFixture(t, dsn)
+	require.NoError(t, h.CheckReadiness(t.Context()))
+	require.NoError(t, h.db.Exec("SET GLOBAL binlog_format = 'STATEMENT'").Error)
+	statements := openFixture(t, dsn, "")
+	require.Equal(t, cause.Statements, cause.Of(statements.CheckReadiness(t.Context())))
+	require.NoError(t, h.db.Exec("SET GLOBAL binlog_format = 'ROW'").Error)
+	cfg := must.Get(mysql.ParseDSN(dsn))(t)
+	for _, statement := range []string{
+		"CREATE USER reader@'127.0.0.1' IDENTIFIED BY 'secret'",
+		"GRANT SELECT ON " + cfg.DBName + ".* TO reader@'127.0.0.1'",
+	} {
+		require.NoError(t, h.db.Exec(statement).Error)
+	}
+	cfg.User, cfg.Passwd = "reader", "secret"
+	reader := openFixture(t, cfg.FormatDSN(), "")
+	require.Equal(t, cause.Denied, cause.Of(reader.CheckReadiness(t.Context())))
+}
+
 // TestOpen_UsesNoConnectionThatTheServerClosed ends the session of an idle connection. The next
 // statement is not repeated if it fails after it was sent.
 func TestOpen_UsesNoConnectionThatTheServerClosed(t *testing.T) {

@@ -279,6 +279,8 @@ func (s *server) problem(err error) (problem, setting string) {
 		return "the database is not migrated", s.setting
 	case cause.Refused:
 		return "the server refuses the user or the password: correct the setting", s.credentials
+	case cause.Denied:
+		return "the server denies the user a permission: grant it", s.credentials
 	case cause.Untrusted:
 		return "the server's certificate is not valid: renew it, name the host that it is for, or " +
 			"trust its authority (SSL_CERT_FILE)", s.setting

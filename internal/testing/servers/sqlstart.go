@@ -12,16 +12,24 @@ import (
 	"github.com/go-sql-driver/mysql"
 )
 
-// MariaDB starts a mariadbd for one test (2 s; a Suite shares one) and stops it at cleanup.
-func MariaDB(tb testing.TB) *SQLServer {
+// MariaDB starts a mariadbd for one test (2 s; a Suite shares one) and stops it at cleanup. One with
+// arguments is never the server of EnvExternalSQL.
+func MariaDB(tb testing.TB, args ...string) *SQLServer {
 	tb.Helper()
-	return forTest(tb, "mariadb", StartMariaDB)
+	if len(args) == 0 {
+		return forTest(tb, "mariadb", StartMariaDB)
+	}
+	return forTest(tb, "mariadb", func(ctx context.Context, dir string) (*SQLServer, error) {
+		return startMariaDB(ctx, dir, args...)
+	})
 }
 
 // StartMariaDB runs Debian's mariadbd with its data and log in dir. It returns when the server
 // answers. The caller stops it. If EnvExternalSQL is set, it returns that server's handle instead.
 func StartMariaDB(ctx context.Context, dir string) (*SQLServer, error) {
-	return unlessExternal(ctx, dir, startMariaDB)
+	return unlessExternal(ctx, dir, func(ctx context.Context, dir string) (*SQLServer, error) {
+		return startMariaDB(ctx, dir)
+	})
 }
 
 // StartMySQL runs the mysqld of scripts/server-fetch with its data and log in dir. It returns when
@@ -40,7 +48,7 @@ func StartSQL(ctx context.Context, dir string) (*SQLServer, error) {
 	return StartMariaDB(ctx, dir)
 }
 
-func startMariaDB(ctx context.Context, dir string) (*SQLServer, error) {
+func startMariaDB(ctx context.Context, dir string, args ...string) (*SQLServer, error) {
 	path, err := program("mariadbd")
 	if err != nil {
 		return nil, err
@@ -51,7 +59,7 @@ func startMariaDB(ctx context.Context, dir string) (*SQLServer, error) {
 	}
 	return startSQL(ctx, path, sqlDir(dir), func(ctx context.Context, dir sqlDir) error {
 		return dir.fill(ctx, install, "--auth-root-authentication-method=normal", "--skip-test-db")
-	})
+	}, args...)
 }
 
 func startMySQL(ctx context.Context, dir string) (*SQLServer, error) {
