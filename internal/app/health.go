@@ -63,14 +63,15 @@ func (h *Health) Ready(ctx context.Context) (bool, map[string]string) {
 }
 
 // redis returns the state of Redis. One reachable master of a cluster makes the node fit: taking it
-// out would not bring back the sales of the other masters. A full Redis leaves it fit as well.
+// out would not bring back the sales of the other masters. A Redis that takes no writes leaves it
+// fit as well, because no other node could sell, and orders and sales are read.
 func (h *Health) redis(ctx context.Context) (state string, fit bool) {
 	f, err := h.parts.RedisStore.CheckReadiness(ctx)
 	switch {
 	case err == nil && f.Unavailable > 0:
 		return fmt.Sprintf("%d of %d masters away", f.Unavailable, f.Masters), true
-	case f.Full:
-		return "it is full: raise maxmemory", true
+	case f.NoWrites != nil:
+		return h.stateOf("redis", f.NoWrites), true
 	}
 	unfit, ok := errors.AsType[*redisstore.UnfitError](err)
 	if !ok {

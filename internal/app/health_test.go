@@ -1,10 +1,12 @@
 package app_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
 	"net"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -116,21 +118,49 @@ func TestHealth_CausesHaveNoAddress(t *testing.T) {
 	becomes(false, cause.Refused)
 }
 
-// TestHealth_FullRedisIsNotOK checks that the node stays ready: no other one could sell.
-func TestHealth_FullRedisIsNotOK(t *testing.T) {
+// TestHealth_RedisWithoutWritesIsNotOK checks that the node stays ready: no other one could sell.
+// Each step makes Redis refuse writes, and the next one ends that.
+func TestHealth_RedisWithoutWritesIsNotOK(t *testing.T) {
 	h := openIdle(t, time.Minute)
-	client := connect.RedisOf(config.Redis{Addrs: []string{servers.Redis(t).Addr()}})
+	addr := servers.Redis(t, "user programs on >secret ~* &* +@all").Addr()
+	admin := connect.RedisOf(config.Redis{Addrs: []string{addr}})
+	t.Cleanup(func() { _ = admin.Close() })
+	dir := must.Get(admin.ConfigGet(t.Context(), "dir").Result())(t)["dir"]
+	// Redis can't replace a directory by its snapshot.
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "dump.rdb"), 0o700))
+	client := connect.RedisOf(config.Redis{
+		Addrs: []string{addr}, Username: "programs", Password: "secret",
+	})
 	t.Cleanup(func() { _ = client.Close() })
 	parts := h.Parts
 	parts.RedisStore = redisstore.New(client, redisstore.Options{})
 	health := app.NewHealth(parts)
-	for most, state := range map[string]string{
-		"0": "ok", "1": "it is full: raise maxmemory", "1gb": "ok",
+	for _, step := range []struct{ command, state string }{
+		{"PING", "ok"},
+		{"CONFIG SET maxmemory 1", cause.Full},
+		{"CONFIG SET maxmemory 1gb", "ok"},
+		{"CONFIG SET min-replicas-to-write 1", cause.Replicas},
+		{"CONFIG SET min-replicas-to-write 0", "ok"},
+		{"ACL SETUSER programs -@write", cause.Denied},
+		{"ACL SETUSER programs +@all -eval", cause.Denied},
+		{"ACL SETUSER programs +@all", "ok"},
+		{"CLIENT PAUSE 60000 WRITE", "it takes no writes in time"},
+		{"CLIENT UNPAUSE", "ok"},
+		{"CONFIG SET save 3600_1", "ok"},
+		{"BGSAVE", cause.Unsaved},
+		{"CONFIG SET save ", "ok"},
 	} {
-		require.NoError(t, client.ConfigSet(t.Context(), "maxmemory", most).Err())
-		ready, answered := health.Ready(t.Context())
-		require.True(t, ready, most)
-		require.Equal(t, state, answered["redis"], most)
+		var words []any
+		for word := range strings.SplitSeq(step.command, " ") {
+			words = append(words, strings.ReplaceAll(word, "_", " "))
+		}
+		require.NoError(t, admin.Do(t.Context(), words...).Err(), step.command)
+		require.Eventually(t, func() bool {
+			ready, answered := health.Ready(context.WithoutCancel(t.Context()))
+			return ready && answered["redis"] == step.state
+		}, time.Minute, 20*time.Millisecond, step.command)
+		err := redisstore.CheckServer(t.Context(), client)
+		require.Equal(t, step.state, cmp.Or(cause.Of(err), "ok"), step.command)
 	}
 }
 

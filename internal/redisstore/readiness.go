@@ -18,9 +18,9 @@ import (
 
 // Readiness counts the masters of a Redis deployment.
 type Readiness struct {
-	Masters     int  // of a cluster; 1 where Redis is one server
-	Unavailable int  // masters that do not answer, or whose cluster is down
-	Full        bool // a master refuses what needs more memory; false while one is down
+	Masters     int   // of a cluster; 1 where Redis is one server
+	Unavailable int   // masters that do not answer, or whose cluster is down
+	NoWrites    error // why a master takes no writes; nil while one is down
 }
 
 // UnfitError means that a Redis server answers but must not, or cannot, hold a sale.
@@ -55,10 +55,43 @@ func (s *Store) CheckReadiness(ctx context.Context) (Readiness, error) {
 		}
 	}
 	if err == nil && f.Unavailable == 0 {
-		m, _ := s.Memory(ctx) // a master that does not answer this is not known to be full
-		f.Full = m.Most > 0 && m.Used >= m.Most
+		f.NoWrites = s.checkWrites(ctx)
 	}
 	return f, err
+}
+
+// checkWrites checks that every master takes writes. An embedded server does.
+func (s *Store) checkWrites(ctx context.Context) error {
+	if s.opts.Lease != "" {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, masterTimeout)
+	defer cancel()
+	_, failed, _ := eachMaster(ctx, s.client, checkWrites)
+	return errors.Join(failed...)
+}
+
+// writeProbe is a script that may write and does not. A server refuses it, like every such script,
+// if it is full, can't save its data or has too few replicas. The script returns false if the ACL
+// user may write neither a key of a sale nor one of a limiter.
+const writeProbe = `#!lua
+return redis.acl_check_cmd('SET', 'sk:{0}', '') or redis.acl_check_cmd('SET', 'ratelimit:{0}', '')`
+
+// checkWrites checks that one server takes writes. One that does not know the script, because it is
+// no Redis 7, counts as such.
+func checkWrites(ctx context.Context, node redis.UniversalClient) error {
+	err := node.Eval(ctx, writeProbe, nil).Err()
+	if errors.Is(err, redis.Nil) { // Redis' false
+		err = cause.With(errors.New("the ACL user may not run SET"), cause.Denied)
+	}
+	switch cause.Of(err) {
+	case "", cause.Other:
+		return nil
+	case cause.Silent: // CLIENT PAUSE WRITE, also during FAILOVER
+		err = cause.With(err, "it takes no writes in time")
+	}
+	host, _ := identityOf(node)
+	return fmt.Errorf("redis at %s takes no writes: %w", host, err)
 }
 
 // checkMaster checks one master. A master of a failed cluster refuses every command, so it counts
@@ -102,25 +135,29 @@ func (s *Store) checkMaster(ctx context.Context, node redis.UniversalClient) err
 	return nil
 }
 
-// CheckServer checks that Redis answers and, where it is one server, that it takes writes of every
-// key. The error of a server that answers and takes no such writes is an *UnfitError. Of a cluster
-// the error names each master that does not answer.
+// CheckServer checks that Redis answers, takes writes and, where it is one server, has every key.
+// The error of a server of another kind is an *UnfitError. Of a cluster the error names each master
+// that does not answer, or takes no writes.
 func CheckServer(ctx context.Context, client redis.UniversalClient) error {
 	_, failed, err := eachMaster(ctx, client, pingMaster)
 	if err := errors.Join(append(failed, err)...); err != nil {
 		return err
 	}
-	if _, single := client.(*redis.Client); !single {
-		return nil
+	if _, single := client.(*redis.Client); single {
+		host, _ := identityOf(client)
+		err := checkKind(ctx, client, host, client.Info(ctx, "replication").Val())
+		if err != nil {
+			return err
+		}
 	}
-	host, _ := identityOf(client)
-	return checkKind(ctx, client, host, client.Info(ctx, "replication").Val())
+	_, failed, _ = eachMaster(ctx, client, checkWrites)
+	return errors.Join(failed...)
 }
 
-// pingMaster checks that one server answers.
+// pingMaster checks that one server answers. A server that can't save its data refuses even PING.
 func pingMaster(ctx context.Context, node redis.UniversalClient) error {
 	err := node.Ping(ctx).Err()
-	if err == nil {
+	if err == nil || redis.HasErrorPrefix(err, "MISCONF") {
 		return nil
 	}
 	if errors.Is(err, redis.Nil) { // the sentinels' answer for a master that they do not know
