@@ -57,6 +57,9 @@ func (p *publisherConnection) setUp(ctx context.Context) error {
 	if err := p.opt.declare(ctx, p.conn); err != nil {
 		return err
 	}
+	if err := p.checkShards(); err != nil {
+		return err
+	}
 	for range min(channels, p.opt.Shards) {
 		ch, err := openConfirmChannel(p.conn, p.returned)
 		if err != nil {
@@ -65,6 +68,19 @@ func (p *publisherConnection) setUp(ctx context.Context) error {
 		p.channels = append(p.channels, ch)
 	}
 	return nil
+}
+
+// checkShards warns if the broker has more order queues than this program. Orders in a queue that no
+// consumer knows are written only after the republisher has sent them again.
+func (p *publisherConnection) checkShards() error {
+	queue := queueName(p.opt.Shards)
+	more, err := p.conn.queueExists(queue)
+	if more {
+		p.opt.Logger.Warn("RabbitMQ has more order queues than SECKILL_ORDER_SHARDS: set the same "+
+			"number on every node, or delete the empty queues of an earlier number",
+			"host", p.conn.host, "queue", queue, "shards", p.opt.Shards)
+	}
+	return err
 }
 
 // publish sends one message and returns its outcome.

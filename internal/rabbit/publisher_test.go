@@ -2,6 +2,7 @@ package rabbit_test
 
 import (
 	"context"
+	"log/slog"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/rabbit"
 	"flashsale.dev/seckill/internal/testing/must"
+	"flashsale.dev/seckill/internal/testing/testlog"
 )
 
 // TestOptions_AreValidated checks that the constructors reject invalid options, and that their
@@ -53,6 +55,18 @@ func TestPublisher_ReportsAMarkedShardNoMore(t *testing.T) {
 	reported.await(t, 1)
 	require.NoError(t, p.MarkRepublished(t.Context(), 1))
 	require.Empty(t, reported)
+}
+
+// TestPublisher_WarnsOfAnotherNumberOfShards checks that a program names its setting if another one
+// has more shards.
+func TestPublisher_WarnsOfAnotherNumberOfShards(t *testing.T) {
+	address := env.RabbitMQ(t).NewVHost(t)
+	runPublisher(t, rabbit.Options{URLs: []string{address}, Shards: 3})
+	log := testlog.New()
+	runPublisher(t, rabbit.Options{
+		URLs: []string{address}, Shards: 2, Logger: slog.New(slog.NewJSONHandler(log, nil)),
+	})
+	require.Contains(t, log.Next(t), `"queue":"seckill.orders.2"`)
 }
 
 // TestSilentBroker_BlocksNothing checks that publishers and sources do not hang on a server that
