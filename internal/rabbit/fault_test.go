@@ -107,8 +107,14 @@ func (f faults) refusing(t *testing.T) {
 		`{"max-length":1}`))(t)
 	awaitError(t, p, rabbit.ErrNacked)
 	awaitError(t, p, order.ErrQueueDown) // a nack must not reset the stall timer
+	for range 40 {                       // nor a new connection the reason
+		_ = publish(t, p)
+		require.Error(t, p.DownReason())
+		time.Sleep(50 * time.Millisecond)
+	}
 	must.Get(f.broker.Ctl(t.Context(), "clear_policy", "-p", vhost, "full"))(t)
 	awaitPublish(t, p)
+	require.NoError(t, p.DownReason())
 }
 
 func (f faults) memoryAlarm(t *testing.T) {

@@ -49,7 +49,7 @@ func (p *publisherConnection) checkHealth(h *healthCheck, now time.Time) error {
 	}
 	idle := len(p.inFlight) == 0 || h.blocked.Active
 	if stall := h.all.elapsed(settled, idle, now); stall > endAfterStalls*p.opt.StallAfter {
-		return fmt.Errorf("nothing confirmed for %v", stall.Round(healthCheckEvery))
+		return p.stall(allShards, "nothing confirmed for %v", stall.Round(healthCheckEvery))
 	}
 	return nil
 }
@@ -62,13 +62,50 @@ func (p *publisherConnection) checkShard(h *healthCheck, shard int, now time.Tim
 	s.reason.Store(h.downReason(stall, p.opt.StallAfter))
 	switch nacking := s.nacking.Load(); {
 	case nacking && stall > endAfterNacks*p.opt.StallAfter:
-		return fmt.Errorf("%s nacked every message for %v", queueName(shard),
+		return p.stall(shard, "%s nacked every message for %v", queueName(shard),
 			stall.Round(healthCheckEvery))
 	case stall > endAfterShardStalls*p.opt.StallAfter:
-		return fmt.Errorf("%s confirmed nothing for %v", queueName(shard),
+		return p.stall(shard, "%s confirmed nothing for %v", queueName(shard),
 			stall.Round(healthCheckEvery))
 	}
 	return nil
+}
+
+// allShards stands for every shard in a stallError.
+const allShards = -1
+
+// stallError ends a connection that got no confirm. The next one may fare no better, as with a
+// RabbitMQ whose disk was full. Operators see the stall until a message is confirmed, or for
+// stallMemory if none is sent.
+type stallError struct {
+	shard  int // or allShards
+	reason string
+	until  time.Time
+}
+
+// stallMemory is longer than a connection without confirms lasts, in multiples of StallAfter.
+const stallMemory = endAfterShardStalls + 1
+
+func (p *publisherConnection) stall(shard int, format string, args ...any) error {
+	return &stallError{
+		shard, fmt.Sprintf(format, args...), time.Now().Add(stallMemory * p.opt.StallAfter),
+	}
+}
+
+// Error returns the reason.
+func (s *stallError) Error() string { return s.reason }
+
+// lasts reports whether the stall goes on, as far as the next connection knows.
+func (s *stallError) lasts(next *publisherConnection) bool {
+	if s == nil || time.Now().After(s.until) {
+		return false
+	}
+	for i := range next.shards {
+		if (s.shard == allShards || s.shard == i) && next.shards[i].settled.Load() > 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // downReason returns the reason for which no messages may be sent, or nil.

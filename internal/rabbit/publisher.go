@@ -22,6 +22,7 @@ type Publisher struct {
 	opt    Options
 	conn   atomic.Pointer[publisherConnection] // nil while there is no connection
 	reason atomic.Pointer[error]               // why there is none
+	stall  atomic.Pointer[stallError]          // of the last connection that ended so
 }
 
 var _ order.Publisher = (*Publisher)(nil)
@@ -67,7 +68,8 @@ func (p *Publisher) Hosts() string {
 }
 
 // DownReason returns the reason for which Publish would return order.ErrQueueDown for at least one
-// shard, for operators. It is nil if no shard is down. Package cause has a short form of it.
+// shard, or for which no message may be confirmed (see stallError), for operators. It is nil if no
+// shard is down. Package cause has a short form of it.
 func (p *Publisher) DownReason() error {
 	conn := p.conn.Load()
 	if conn == nil {
@@ -77,6 +79,9 @@ func (p *Publisher) DownReason() error {
 		if reason := conn.shards[i].reason.Load(); reason != nil {
 			return downError(*reason)
 		}
+	}
+	if stall := p.stall.Load(); stall.lasts(conn) {
+		return downError("the broker confirms nothing: " + stall.reason)
 	}
 	return nil
 }
@@ -115,6 +120,9 @@ func (p *Publisher) Run(ctx context.Context) error {
 			break
 		}
 		failed[turn] = err
+		if stall, ok := errors.AsType[*stallError](err); ok {
+			p.stall.Store(stall)
+		}
 		p.setDown(errors.Join(failed...)) // the address that was tried last may hide the cause
 		p.opt.Logger.Warn("publisher lost RabbitMQ, reconnecting; check the node and SECKILL_AMQP_URL",
 			"err", err)
