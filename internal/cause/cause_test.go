@@ -58,8 +58,10 @@ func TestOf_HasNoAddress(t *testing.T) {
 		{redis.ErrPoolTimeout, cause.Silent, ""},
 		{context.DeadlineExceeded, cause.Silent, ""},
 		{&net.OpError{Op: "dial", Err: errors.New("refused")}, cause.Unreachable, ""},
-		{&net.OpError{Op: "dial", Err: os.NewSyscallError("socket", syscall.EMFILE)},
-			cause.NoFiles, ""},
+		{
+			&net.OpError{Op: "dial", Err: os.NewSyscallError("socket", syscall.EMFILE)},
+			cause.NoFiles, "",
+		},
 		{net.ErrClosed, cause.Unreachable, ""}, // go-redis omits the OpError
 		{&net.OpError{Op: "remote error", Err: tls.AlertError(116)}, cause.Other, ""},
 		{cause.With(errors.New("db.example"), cause.Refused), cause.Refused, "RabbitMQ"},
