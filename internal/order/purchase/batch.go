@@ -163,8 +163,10 @@ func (s *Service) publish(
 		_ = s.redis.EndRest(endCtx, goodsID) // without it the relay finds the message later
 	}
 	if err != nil && !down {
-		s.log.WarnContext(ctx, "message not confirmed, the relay will publish it", "goods_id",
-			goodsID, "outbox_id", outboxID, "err", err)
+		// Without the request's id, so that the warnings of an outage are equal and the log has one
+		// in 10 s.
+		s.log.Warn("message not confirmed, the relay will publish it",
+			"goods_id", goodsID, "err", err)
 	}
 }
 
