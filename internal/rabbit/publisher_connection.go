@@ -70,8 +70,8 @@ func (p *publisherConnection) setUp(ctx context.Context) error {
 	return nil
 }
 
-// checkShards warns if the broker has more order queues than this program. Orders in a queue that no
-// consumer knows are written only after the republisher has sent them again.
+// checkShards warns if the broker has more order queues than this program. Orders in a queue that
+// no consumer knows are written only after the republisher has sent them again.
 func (p *publisherConnection) checkShards() error {
 	queue := queueName(p.opt.Shards)
 	more, err := p.conn.queueExists(queue)

@@ -12,8 +12,8 @@ import (
 	"github.com/go-sql-driver/mysql"
 )
 
-// MariaDB starts a mariadbd for one test (2 s; a Suite shares one) and stops it at cleanup. One with
-// arguments is never the server of EnvExternalSQL.
+// MariaDB starts a mariadbd for one test (2 s; a Suite shares one) and stops it at cleanup. One
+// with arguments is never the server of EnvExternalSQL.
 func MariaDB(tb testing.TB, args ...string) *SQLServer {
 	tb.Helper()
 	if len(args) == 0 {
