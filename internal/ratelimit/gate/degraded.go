@@ -33,7 +33,9 @@ func (g *Gate) take(ctx context.Context, rule *rules.Compiled, res *Result) {
 		g.takeShare(res)
 		return
 	}
-	g.opts.Count(rule.Name, EventError)
+	if ctx.Err() == nil { // else the caller has left, which is no fault of Redis
+		g.opts.Count(rule.Name, EventError)
+	}
 	res.Degraded = true
 	switch rule.OnError {
 	case rules.OnErrorOpen:

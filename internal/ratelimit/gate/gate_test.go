@@ -422,7 +422,8 @@ func TestGate_RefundsPermitsOfCallersThatLeft(t *testing.T) {
 	b := book(t,
 		`{rules: [{name: r, by: [goods], algorithm: token_bucket, permitsPerSecond: 0.01, burst: 100}]}`)
 	store := &slowStore{ratelimit.NewMemory(nil), make(chan struct{}), make(chan struct{})}
-	g := newGate(t, b, store, gate.Options{Deadline: time.Minute})
+	meter := &counters{}
+	g := newGate(t, b, store, gate.Options{Count: meter.count, Deadline: time.Minute})
 	ctx, leave := context.WithCancel(t.Context())
 	var passed atomic.Int64
 	var all sync.WaitGroup
@@ -447,6 +448,7 @@ func TestGate_RefundsPermitsOfCallersThatLeft(t *testing.T) {
 		ratelimit.Request{Key: "{1}:ratelimit:r:1", Params: terms, N: 100, Min: 1}))(t)
 	require.EqualValues(t, 100-passed.Load()-1, left[0].Granted,
 		"the gate keeps at most one permit and refunds the rest")
+	require.Zero(t, meter.of(gate.EventError), "Redis has failed nobody: the callers have left")
 }
 
 var env = servers.NewSuite()
