@@ -28,11 +28,11 @@ type verifyDrawCmd struct {
 }
 
 // drawFile is what a file contains: the public status of a room, or the API's answer that has it,
-// and places that somebody claims.
+// and places that somebody claims, in the status or beside it.
 type drawFile struct {
 	waitingroom.Published
-	Data   *waitingroom.Published `json:"data,omitempty"`
-	Places []waitingroom.Place    `json:"places"`
+	Data   *drawFile           `json:"data,omitempty"`
+	Places []waitingroom.Place `json:"places"`
 }
 
 // drawResult is what is printed.
@@ -97,7 +97,8 @@ func (c *verifyDrawCmd) read(stdin io.Reader) (drawFile, error) {
 		return drawFile{}, usage(fmt.Errorf("read the published draw: %w", err))
 	}
 	if claims.Data != nil {
-		claims.Published = *claims.Data
+		claims.Published = claims.Data.Published
+		claims.Places = append(claims.Places, claims.Data.Places...)
 	}
 	return claims, nil
 }

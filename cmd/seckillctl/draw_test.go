@@ -75,6 +75,10 @@ func TestDrawVerify_FindsASwappedPositionInAFile(t *testing.T) {
 	require.Contains(t, out, "number 21 claims")
 	require.Contains(t, out, "number 71 claims")
 	require.Contains(t, out, "100 places checked, 2 wrong")
+
+	out, code = verifyDraw(t, `{"code": 200, "data": `+text()+`}`, "--file", "-")
+	require.Equal(t, codeBadDraw, code, "places in the status of an answer")
+	require.Contains(t, out, "100 places checked, 2 wrong")
 }
 
 func TestDrawVerify_ChecksTheCommitmentOfAStatusWithoutPlaces(t *testing.T) {
