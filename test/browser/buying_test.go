@@ -38,7 +38,7 @@ func TestShop_ServesEveryBuyer(t *testing.T) {
 		"rate limited": isRateLimited, "a node is late": aNodeIsLate, "too many at once": tooMany,
 		"no event stream": noEventStream, "the page is left": thePageIsLeft,
 		"an expired attempt": anExpiredAttempt, "another tab is buying": anotherTabIsBuying,
-		"signed out": signedOut, "in the line": inTheLine,
+		"signed out": signedOut, "in the line": inTheLine, "another user": anotherUserInAnotherTab,
 		"cancelled on its page": cancelsOnItsPage,
 		"with a code":           withACode, "a reminder": remindsOfTheStart,
 	}
@@ -320,6 +320,21 @@ func aSessionThatEnded(t *testing.T, h fixture) {
 	v.press("#enter button")
 	v.becomes("back", `location.pathname === '/s/`+goods+`'`)
 	v.buys(goods, won)
+}
+
+// anotherUserInAnotherTab signs out and another user in while a page is open. The page then shows
+// that user: the browser's session is the other one's, and so would be the purchase.
+func anotherUserInAnotherTab(t *testing.T, h fixture) {
+	goods := h.sells(t, sale{title: "A thing of two users"})
+	v := h.buyer(t, 126, "")
+	v.open("/s/" + goods)
+	v.becomes("on sale", element(goods, "buy")+`.ariaDisabled === 'false'`)
+	second := v.secondTab()
+	second.open("/session")
+	second.press("#leave")
+	v.sees(".who", "Sign in")
+	second.signIn(h.token(t, seckill.Buyer, 127, "Ben"))
+	v.sees(".who", "Ben")
 }
 
 // TestSale_ShowsAPeriodThatChanges extends a sale while its page is open.

@@ -3,6 +3,15 @@
 /** Timeout of one call in ms. The server may hold a call for a permit for up to a minute. */
 const timeout = 75e3;
 
+const {user} = document.documentElement.dataset;
+
+// A user who signs in or out in another tab replaces the session of this page too. The page would
+// name one user and buy for the other.
+try {
+  localStorage.user = user;
+  addEventListener('storage', (e) => e.key === 'user' && e.newValue !== user && location.reload());
+} catch { /* no storage */ }
+
 /**
  * Makes a call and returns {ok, status, reason, data, wait}; wait is Retry-After in seconds. It
  * never throws: a failed connection has the reason NETWORK.
