@@ -3,31 +3,18 @@
 // continues when the page is opened again.
 import {call, callWithRetry, countdown} from './net.js';
 import {now} from './clock.js';
+import {store, stored} from './stored.js';
 
-const user = document.documentElement.dataset.user;
 /** How long a step of a purchase is repeated, in ms. */
 const patience = 120e3;
 
-const keyOf = (goodsId) => `try:${user}:${goodsId}`;
-
 /** The stored attempt of a sale whose outcome is unknown, or null. */
-export function unfinished(goodsId) {
-  try {
-    return JSON.parse(localStorage.getItem(keyOf(goodsId)));
-  } catch {
-    return null;
-  }
-}
+export const unfinished = (goodsId) => JSON.parse(stored('try', goodsId) || 'null');
 
-function keep(goodsId, attempt) {
-  try {
-    if (attempt) localStorage.setItem(keyOf(goodsId), JSON.stringify(attempt));
-    else localStorage.removeItem(keyOf(goodsId));
-  } catch { /* buying works without storage, but not across page loads */ }
-}
+const keep = (goodsId, attempt) => store('try', goodsId, JSON.stringify(attempt));
 
 /** Deletes an attempt whose outcome is known. */
-export const finished = (goodsId) => keep(goodsId, null);
+export const finished = (goodsId) => store('try', goodsId, '');
 
 /**
  * Makes a purchase attempt and returns {orderSn} or {refused: answer}. code is the sale's access code

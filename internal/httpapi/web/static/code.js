@@ -1,7 +1,6 @@
 // The access code of a sale that asks for one. It is stored, because a purchase or a wait in the
 // line that continues after a reload needs it again.
-const user = document.documentElement.dataset.user;
-const keyOf = (goodsId) => `code:${user}:${goodsId}`;
+import {store, stored} from './stored.js';
 
 // A link with ?code= fills it in. Signing in leads away from the link, so the tab keeps its code.
 try {
@@ -12,7 +11,7 @@ try {
 /** The code that a link has brought, or that the buyer has used for the sale, or ''. */
 export function codeOf(goodsId) {
   try {
-    return sessionStorage.getItem('code') ?? localStorage.getItem(keyOf(goodsId)) ?? '';
+    return sessionStorage.getItem('code') ?? stored('code', goodsId);
   } catch {
     return '';
   }
@@ -22,7 +21,6 @@ export function codeOf(goodsId) {
 export function keepCode(goodsId, code) {
   try {
     sessionStorage.removeItem('code');
-    if (code) localStorage.setItem(keyOf(goodsId), code);
-    else localStorage.removeItem(keyOf(goodsId));
-  } catch { /* the code works without storage, but not across page loads */ }
+  } catch { /* no storage */ }
+  store('code', goodsId, code);
 }

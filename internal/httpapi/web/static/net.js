@@ -3,13 +3,16 @@
 /** Timeout of one call in ms. The server may hold a call for a permit for up to a minute. */
 const timeout = 75e3;
 
-const {user} = document.documentElement.dataset;
+/** The id of the user who has signed in, or ''. */
+export const {user} = document.documentElement.dataset;
 
 // A user who signs in or out in another tab replaces the session of this page too. The page would
-// name one user and buy for the other.
+// name one user and buy for the other. Around the end of a session two APIs may not agree: then two
+// tabs reload each other, every 3 s.
 try {
   localStorage.user = user;
-  addEventListener('storage', (e) => e.key === 'user' && e.newValue !== user && location.reload());
+  addEventListener('storage', (e) => e.key === 'user' && e.newValue !== user &&
+    setTimeout(() => location.reload(), 3e3 - performance.now()));
 } catch { /* no storage */ }
 
 /**

@@ -2,28 +2,13 @@
 // so that it survives a reload, a lost network and a shop that lost its memory.
 import {readLine} from './line.js';
 import {call, countdown, isRetryable} from './net.js';
-
-const user = document.documentElement.dataset.user;
-const keyOf = (goodsId) => `line:${user}:${goodsId}`;
+import {keyOf, store, stored} from './stored.js';
 
 /** The stored ticket of a sale, or ''. */
-export function ticketOf(goodsId) {
-  try {
-    return localStorage.getItem(keyOf(goodsId)) ?? '';
-  } catch {
-    return '';
-  }
-}
-
-function keep(goodsId, ticket) {
-  try {
-    if (ticket) localStorage.setItem(keyOf(goodsId), ticket);
-    else localStorage.removeItem(keyOf(goodsId));
-  } catch { /* the line works without storage, but not across page loads */ }
-}
+export const ticketOf = (goodsId) => stored('line', goodsId);
 
 /** Deletes the ticket of a place that has ended. */
-export const forget = (goodsId) => keep(goodsId, '');
+export const forget = (goodsId) => store('line', goodsId, '');
 
 /** Leaves the line. */
 export function leave(goodsId) {
@@ -45,7 +30,7 @@ const pauseOf = ({etaSeconds}, turn = 30) => Math.min(Math.floor(turn / 3), Math
 
 /** Calls ended when another tab of the browser deletes the ticket of a sale, until signal aborts. */
 export function onEnd(goodsId, ended, signal) {
-  addEventListener('storage', (event) => event.key === keyOf(goodsId) && !event.newValue && ended(), {signal});
+  addEventListener('storage', (event) => event.key === keyOf('line', goodsId) && !event.newValue && ended(), {signal});
 }
 
 /**
@@ -92,7 +77,7 @@ export async function waitInLine(goodsId, code, onPlace, onTrouble, signal) {
     if (kept && !ticketOf(goodsId)) return {refused: {reason: 'ELSEWHERE', data: {}}};
     if (!answer.ok && answer.reason !== 'NOT_FOUND' && !isRetryable(answer)) return {refused: answer};
     if (answer.ok) {
-      keep(goodsId, answer.data.ticket);
+      store('line', goodsId, answer.data.ticket);
       kept ||= ticketOf(goodsId); // '' where the browser stores nothing
       line = answer.data.state === 'waiting' ? await readLine(goodsId) : null;
       onPlace(answer.data, line);
