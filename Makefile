@@ -18,13 +18,13 @@ bench-ratelimit: ## compare the rate limiter with others; print a table
 services: ## install what the tests need on Debian or Ubuntu; starts no daemon
 	@scripts/services
 
-test: ## run all tests on real servers, those of packages with -race; installs what is missing
+test: ## run all tests on real servers, with -race but for the model; installs what is missing
 	@GO=$(GO) scripts/test
 
 ORDERS ?=
 # ORDERS=100000 measures the lists with 500 sales alone: run it on a machine that does nothing else.
 test-browser: services ## test the pages in a real browser, with standalone and with real servers
-	$(GO) test -count=1 -timeout 15m $(if $(ORDERS),-v -run ListsManySales) ./test/browser $(if $(ORDERS),-browser.orders=$(ORDERS))
+	$(GO) test -race -count=1 -timeout 15m $(if $(ORDERS),-v -run ListsManySales) ./test/browser $(if $(ORDERS),-browser.orders=$(ORDERS))
 
 # The packages fonts-inter and fonts-noto-cjk give the fonts of the pictures in the repository.
 shots: services ## test-browser, and write new screenshots to docs/img
