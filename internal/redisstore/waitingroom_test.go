@@ -372,6 +372,23 @@ func (s fixture) TestReserve_AdmissionEndsOnTime(t *testing.T) {
 	require.Equal(t, reservation.NotAdmitted, s.reserve(reservationOf(1, 1, 1))[0].Code)
 }
 
+// TestJoin_AgainBeforeTheNextCallKeepsThePlace checks a buyer whose turn has ended and who joins
+// again before a worker has removed that turn. It must not end the new place.
+func (s fixture) TestJoin_AgainBeforeTheNextCallKeepsThePlace(t *testing.T) {
+	s.openRoom(1, 1)
+	s.visit(admission.Join, 1)
+	s.callNext(shortTurn)
+	require.Eventually(t, func() bool {
+		return s.visit(admission.Find, 1)[0].Until.IsZero()
+	}, time.Minute, time.Millisecond)
+	again := admission.Seat{Number: 2}
+	require.Equal(t, again, s.visit(admission.Join, 1)[0])
+	require.Equal(t, again, s.visit(admission.Find, 1)[0])
+	require.Equal(t, again, s.visit(admission.Join, 1)[0])
+	require.EqualValues(t, 2, s.callNext(aTurn).Admitted)
+	require.NotZero(t, s.visit(admission.Find, 1)[0].Until)
+}
+
 // TestJoin_UsedAdmissionIsNotMissed checks buyers who could buy another unit: one who has bought,
 // one whose order was cancelled afterwards, and the latter after another admission that was not
 // used.

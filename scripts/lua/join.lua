@@ -97,8 +97,9 @@ local function seat_function()
     if not any_turns then return 0 end
     local till = tonumber(redis.call('ZSCORE', turns, 'b' .. buyer) or 0)
     local of_number = number and redis.call('ZSCORE', turns, number)
-    -- A master that has the turn from MySQL lacks that its number is done.
-    if of_number or till > 0 and number then forget(number) end
+    -- A master that has the turn from MySQL lacks that its number is done. After the end of the turn
+    -- the number may be a later one, of a buyer who has joined again before admit removes the turn.
+    if of_number or till > state.now and number then forget(number) end
     if of_number then
       till = tonumber(of_number)
       redis.call('ZADD', turns, till, 'b' .. buyer)
