@@ -47,8 +47,10 @@ func loadAssets(byPage map[string]map[Lang]Words, brand Brand) (*assets, error) 
 			return nil, fmt.Errorf("assets: %w", err)
 		}
 		switch path.Ext(f.Name()) {
-		case ".js", ".css":
+		case ".js":
 			body = withoutComments(body)
+		case ".css":
+			body = []byte(dense.Replace(string(withoutComments(body))))
 		}
 		bodies[f.Name()] = body
 	}
@@ -101,6 +103,10 @@ func withoutComments(source []byte) []byte {
 	}
 	return out.Bytes()
 }
+
+// dense removes the spaces of a style sheet that separate nothing. No text of a style sheet has one
+// of these signs.
+var dense = strings.NewReplacer("; }", "}", " { ", "{", " }", "}", "; ", ";")
 
 // pack derives the common version of the files from all names and bodies.
 func pack(bodies map[string][]byte) *assets {

@@ -35,7 +35,7 @@ func TestAssets_AreWithoutCommentsAndTextsOfTemplates(t *testing.T) {
 		require.Contains(t, get(file), `"`+name+`"`, file)
 	}
 	require.NotContains(t, get("shop.css"), "/*")
-	require.Contains(t, get("style.css"), "\n*, ::before, ::after { box-sizing: border-box; }\n")
+	require.Contains(t, get("style.css"), "\n*, ::before, ::after{box-sizing: border-box}\n")
 	for line := range strings.Lines(get("counter.js")) {
 		require.NotRegexp(t, `^\s*(//|/\*|\* )`, line)
 		require.NotContains(t, line, "// ")
