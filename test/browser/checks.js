@@ -36,5 +36,17 @@
   for (const e of all('td')) if (getComputedStyle(e).display === 'block' && getComputedStyle(e).textAlign !== 'start') wrong.push('a line of a table is not at the start');
   for (const e of all('.brand span')) if (e.textContent.length <= 10 && e.scrollWidth > e.clientWidth) wrong.push(`${innerWidth} px: the name of the shop is cut`);
   for (const e of all(':disabled')) if (getComputedStyle(e).cursor !== 'not-allowed') wrong.push(`${named(e)} is disabled and has the cursor of what is not`);
+  // Text may be twice as large. A card hides what leaves it.
+  if (innerWidth === 390) {
+    page.style.fontSize = '200%';
+    const text = `${innerWidth} px, text of 200 %:`;
+    if (page.scrollWidth > page.clientWidth) {
+      const wide = all('body :not(.cover *)').filter((e) => box(e).right > 391).map(named);
+      wrong.push(`${text} ${page.scrollWidth} px wide, by ${wide.slice(0, 5)}`);
+    }
+    for (const d of all('dialog[open]')) if (d.scrollWidth > d.clientWidth) wrong.push(`${text} a dialog scrolls sideways: ${d.id}`);
+    for (const e of all('.card .body, .sn')) if (e.scrollWidth > e.clientWidth + 1) wrong.push(`${text} ${named(e)} is cut`);
+    page.style.fontSize = '';
+  }
   return wrong;
 })()
