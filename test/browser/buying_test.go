@@ -397,6 +397,7 @@ func unknownAddresses(t *testing.T, h fixture) {
 	for _, path := range []string{"/nothing", "/s/999999", "/s/lamp", "/s/1/nothing", "/console/nothing"} {
 		v.open(path)
 		v.sees("h1", "There is no such")
+		require.Contains(t, ask[string](v, `document.title`), "There is no such", path)
 		v.becomes("a way back", `document.querySelector('main a[href="/"]').checkVisibility()`)
 	}
 	v.fitsEverybody("an unknown address")

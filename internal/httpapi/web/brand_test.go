@@ -27,7 +27,7 @@ func TestBrand_IsOnThePage(t *testing.T) {
 	plain := must.Get(New("CNY", Brand{}))(t)
 	require.NotEqual(t, plain.assets.version, s.assets.version, "another logo has another address")
 	body = string(must.Get(plain.Render(Page{Name: "stop", Lang: Chinese, Data: "missing"}))(t))
-	require.Contains(t, body, "<title>限时抢购</title>")
+	require.Contains(t, body, "<title>没有这个页面 · 限时抢购</title>")
 }
 
 func TestBrand_NamesTheWrongSetting(t *testing.T) {

@@ -2,6 +2,7 @@ package web
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"net/url"
 	"strings"
@@ -59,8 +60,10 @@ func (p Page) Title() string {
 	switch {
 	case p.Preview != nil:
 		return p.Preview.Title + " · " + p.Brand()
-	case p.Name == "shop" || p.Name == "stop":
+	case p.Name == "shop":
 		return p.Brand()
+	case p.Name == "stop":
+		return p.T(fmt.Sprintf("stop.%s", p.Data)) + " · " + p.Brand()
 	}
 	return p.T("title."+p.Name) + " · " + p.Brand()
 }
