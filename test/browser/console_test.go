@@ -1,6 +1,7 @@
 package browser
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -8,6 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/seckill"
@@ -248,4 +252,36 @@ func TestShop_HasItsOwnNameAndLogo(t *testing.T) {
 		v.sees("main", "The shop is called “Ann & Daughters, since 1998”.")
 		v.fitsEverybody("a console with a name and a logo")
 	}
+}
+
+// TestConsole_EditKeepsTheHourThatComesTwice edits a sale that begins in the second of two hours
+// at the end of summer time. The field shows the local time of both.
+func TestConsole_EditKeepsTheHourThatComesTwice(t *testing.T) {
+	t.Parallel()
+	h := standalone(t)
+	api := h.client(t, seckill.Merchant, 1)
+	type times struct{ GoodsID, StartAt, EndAt string }
+	var sale times
+	begins := map[string]any{
+		"title": kettle, "price": 100, "stock": 5, "startAt": "2032-11-07T06:30:00.000Z",
+		"endAt": "2032-11-07T08:30:00.000Z",
+	}
+	require.NoError(t, api.Do(t.Context(), "POST", "/admin/sales", begins, &sale))
+	v := h.enters(t, desktop, seckill.Merchant, 1, "Mei")
+	v.do(func(ctx context.Context, tab *chromedp.Target) (chromedp.Void, error) {
+		zone := emulation.SetTimezoneOverrideParams{TimezoneID: "America/New_York"}
+		_, err := cdp.Call(ctx, tab, emulation.SetTimezoneOverride, zone)
+		return chromedp.Void{}, err
+	})
+	v.open("/console/sales/" + sale.GoodsID)
+	v.press("[data-open=edit]")
+	require.Contains(t, ask[string](v, `document.getElementById('n-start').value`), "T01:30")
+	v.fill("#n-stock", "6")
+	v.fill("#n-end", "2032-11-07T04:00:00")
+	v.press("#edit button[value=yes]")
+	v.sees("#say", "Saved.")
+	after := times{GoodsID: sale.GoodsID}
+	require.NoError(t, api.Do(t.Context(), "GET", "/admin/sales/"+sale.GoodsID, nil, &after))
+	sale.EndAt = "2032-11-07T09:00:00.000Z"
+	require.Equal(t, sale, after)
 }

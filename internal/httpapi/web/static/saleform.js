@@ -25,8 +25,10 @@ export function fill(form, sale) {
   form.price.value = typed(sale.price, sale.currency);
   put(part(form, 'currency'), sale.currency);
   form.stock.value = sale.total;
-  form.startAt.value = local(Date.parse(sale.startAt));
-  form.endAt.value = local(Date.parse(sale.endAt));
+  for (const name of ['startAt', 'endAt']) {
+    form[name].value = local(Date.parse(sale[name]));
+    form[name].dataset.at = sale[name];
+  }
   form.perBuyerLimit.value = sale.perBuyerLimit;
   form.rate.value = sale.rate.permitsPerSecond;
   form.room.checked = sale.admission === 'waitingRoom';
@@ -40,8 +42,10 @@ export function fill(form, sale) {
 /** Sets the period of the form: from the next full minute on, for a duration in ms. */
 export function begin(form, duration = 3600e3) {
   const start = Math.ceil((now() + 60e3) / 60e3) * 60e3;
-  form.startAt.value = local(start);
-  form.endAt.value = local(start + duration);
+  for (const [name, at] of [['startAt', start], ['endAt', start + duration]]) {
+    form[name].value = local(at);
+    form[name].dataset.at = new Date(at).toISOString();
+  }
 }
 
 /**
@@ -59,7 +63,11 @@ export function read(form, {currency, publish = false} = {}) {
     return n;
   };
   const time = (name) => {
-    const at = new Date(form[name].value);
+    // The hour that comes twice at the end of summer time has one local time: an unchanged field
+    // keeps its own.
+    const {value, dataset: {at: filled}} = form[name];
+    if (filled && new Date(value).getTime() === new Date(local(Date.parse(filled))).getTime()) return filled;
+    const at = new Date(value);
     if (Number.isNaN(at.getTime())) wrong[name] = t('wrong.time');
     else return at.toISOString();
     return '';
@@ -93,7 +101,7 @@ export function changes(values, sale) {
   const body = {};
   for (const [name, value] of Object.entries(rest)) {
     const was = sale[name] ?? '';
-    const same = name.endsWith('At') ? Date.parse(value) === Math.floor(Date.parse(was) / 1000) * 1000 : value === was;
+    const same = name.endsWith('At') ? Date.parse(value) === Date.parse(was) : value === was;
     if (!same) body[name] = value;
   }
   if (stock !== sale.total) body.stockDelta = stock - sale.total;
