@@ -122,6 +122,11 @@ func TestConsole_ListsManySales(t *testing.T) {
 		mei.open("/console/sales/" + drafts[438])
 		mei.becomes("orders", `document.querySelectorAll('#bought tr').length === 20`)
 		mei.shows("a sale with many orders", "/orders?limit=20")
+		mei.run(`for (const i of [1, 2]) document.getElementById('bought-more').click()`)
+		mei.becomes("more orders, once", `document.querySelectorAll('#bought tr').length >= 40`)
+		mei.becomes("both answers are there", `performance.getEntriesByType('resource').filter(
+			(e) => e.name.includes('cursor=') && e.responseEnd).length >= 2`)
+		require.Equal(t, 40, ask[int](mei, `document.querySelectorAll('#bought tr').length`))
 		end := paid[len(paid)-8:]
 		ms := ask[float64](mei, `(async (from) => {
 			const answer = await (await fetch('/admin/orders?orderSn=`+end+`')).json();

@@ -14,7 +14,9 @@ const confirmRevoke = confirmation('revoke', 'yes');
 let cursor = '';
 
 async function load() {
-  const got = await callWithRetry('GET', '/admin/api-keys?limit=20' + (cursor && `&cursor=${cursor}`));
+  const from = cursor;
+  const got = await callWithRetry('GET', '/admin/api-keys?limit=20' + (from && `&cursor=${from}`));
+  if (from !== cursor) return; // a second press of the button has brought the same page
   if (!got.ok) {
     say('no', oneOf('reason', got.reason));
     return;

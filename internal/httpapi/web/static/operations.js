@@ -26,7 +26,9 @@ const confirmDiscard = confirmation('discard', 'yes');
 let cursor = '';
 
 async function load() {
-  const got = await callWithRetry('GET', '/admin/dead-letters?limit=20' + (cursor && `&cursor=${cursor}`));
+  const from = cursor;
+  const got = await callWithRetry('GET', '/admin/dead-letters?limit=20' + (from && `&cursor=${from}`));
+  if (from !== cursor) return; // a second press of the button has brought the same page
   if (!got.ok) {
     sayDeadLetters('no', oneOf('reason', got.reason));
     return;

@@ -254,10 +254,13 @@ const bought = document.getElementById('bought');
 let cursor = null;
 let newest = '';
 let listed = '';
+let round = 0;
 
 async function loadBought(more) {
+  const mine = ++round;
   const status = filter.value && `&status=${filter.value}`;
   const got = await call('GET', `${path}/orders?limit=20${status}${more ? `&cursor=${cursor}` : ''}`);
+  if (mine !== round) return; // a later press of a button, or another filter, has its own answer
   if (!got.ok) {
     say('no', oneOf('reason', got.reason));
     return;

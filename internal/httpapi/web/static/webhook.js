@@ -16,6 +16,7 @@ const filter = at('filter');
 let hook = null;
 let cursor = '';
 let listed = '';
+let round = 0;
 
 
 function show(fresh) {
@@ -74,8 +75,10 @@ answer('delete', async () => {
 });
 
 async function loadDeliveries(more) {
+  const mine = ++round;
   const state = filter.value && `&state=${filter.value}`;
   const got = await callWithRetry('GET', `${path}/deliveries?limit=20${state}${more ? `&cursor=${cursor}` : ''}`);
+  if (mine !== round) return; // a later press of a button, or another filter, has its own answer
   if (!got.ok) {
     say('no', problem(got));
     return;

@@ -13,7 +13,9 @@ const list = at('hooks');
 let cursor = '';
 
 async function load() {
-  const got = await callWithRetry('GET', '/admin/webhooks?limit=20' + (cursor && `&cursor=${cursor}`));
+  const from = cursor;
+  const got = await callWithRetry('GET', '/admin/webhooks?limit=20' + (from && `&cursor=${from}`));
+  if (from !== cursor) return; // a second press of the button has brought the same page
   say('no', got.ok ? '' : problem(got));
   if (!got.ok) return;
   cursor = got.data.nextCursor ?? '';
