@@ -146,7 +146,10 @@ func isRateLimited(t *testing.T, h fixture) {
 	v.press(card(goods) + " .buy")
 	v.sees(card(goods)+" .say", "We ask again for you in 2 s")
 	v.sees(card(goods)+" .say", "We ask again for you in 1 s")
+	spoken := element(goods, "say p") + `.ariaLive`
+	require.Equal(t, "off", ask[string](v, spoken), "a countdown is read once, not each second")
 	v.sees(card(goods)+" .say", won)
+	require.Empty(t, ask[string](v, spoken+` ?? ''`))
 	require.GreaterOrEqual(t, ask[float64](v, "window.at[1] - window.at[0]"), 1990.0)
 }
 

@@ -196,6 +196,7 @@ func (w *waiting) inTwoTabs() {
 	second.press(card(w.goods) + " .buy")
 	second.says(w.yours)
 	w.says(w.elsewhere)
+	w.becomes("the title calls no more", `!document.title.startsWith('●')`)
 	w.fitsEverybody("a place that another tab has used")
 }
 

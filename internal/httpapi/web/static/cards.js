@@ -10,6 +10,16 @@ export function put(element, text) {
   if (element && element.textContent !== text) element.textContent = text;
 }
 
+/**
+ * Sets the text of a message. Screen readers read a countdown once: other digits alone are not read
+ * where counts is true.
+ */
+export function announce(element, text, counts = true) {
+  const words = (s) => s.replace(/\d/g, '');
+  element.ariaLive = counts && words(element.textContent) === words(text) ? 'off' : null;
+  put(element, text);
+}
+
 /** A new element from the template with an id. */
 export const fromTemplate = (id) => document.getElementById(id).content.firstElementChild.cloneNode(true);
 

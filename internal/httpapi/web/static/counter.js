@@ -1,6 +1,6 @@
 // The purchase controls of one sale's card: the button, and messages about the attempt.
 import {buy, finished, unfinished} from './buy.js';
-import {fromTemplate, part, put, showStock, showTime} from './cards.js';
+import {announce, fromTemplate, part, put, showStock, showTime} from './cards.js';
 import {now} from './clock.js';
 import {codeOf, keepCode} from './code.js';
 import {follow} from './follow.js';
@@ -224,8 +224,8 @@ export class Counter {
   callIn() {
     const {place} = this;
     this.reload();
-    alertTurn(t('room.turn.short'));
     const ended = new AbortController();
+    alertTurn(t('room.turn.short'), ended.signal);
     onEnd(this.sale.goodsId, () => this.endElsewhere(place), ended.signal);
     const left = () => {
       if (this.place !== place) ended.abort();
@@ -236,6 +236,7 @@ export class Counter {
         return;
       }
       this.place = null;
+      ended.abort();
       forget(this.sale.goodsId);
       this.say('no', t('room.missed'));
       this.draw();
@@ -342,7 +343,7 @@ export class Counter {
       text = document.createElement('p');
       say.append(text);
     }
-    put(text, words);
+    announce(text, words);
     const old = say.querySelector('.action');
     // Keep the focus during a countdown.
     if (old && action && old.textContent === action.label) return;

@@ -1,11 +1,11 @@
 // The messages of pages, and the wrong fields of their forms.
-import {part, put} from './cards.js';
+import {announce, part, put} from './cards.js';
 import {t} from './words.js';
 
 /** Shows a message of the kind wait, yes or no. */
 export function say(kind, words, place = document.getElementById('say')) {
   place.dataset.kind = kind;
-  put(place, words);
+  announce(place, words, kind === 'wait');
 }
 
 /** Marks the wrong fields of a form and moves the focus to the first; returns a message, or "". */

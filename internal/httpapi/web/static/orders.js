@@ -1,6 +1,6 @@
 // The buyer's orders: status, time left to pay, payment and cancellation.
 import {call, callWithRetry} from './net.js';
-import {fromTemplate, part, put} from './cards.js';
+import {announce, fromTemplate, part, put} from './cards.js';
 import {confirmation} from './confirm.js';
 import {everySecond, setOffset, now} from './clock.js';
 import {follow} from './follow.js';
@@ -114,8 +114,8 @@ async function step(known, name, words = name) {
   const say = part(row, 'say');
   const buttons = [part(row, 'pay'), part(row, 'cancel')];
   for (const b of buttons) b.disabled = true;
-  put(say, t(`orders.${words}.going`));
-  const answer = await takeStep(known.order.orderSn, name, (a, left) => put(say, oneOf('wait', a.reason, {n: left})));
+  announce(say, t(`orders.${words}.going`));
+  const answer = await takeStep(known.order.orderSn, name, (a, left) => announce(say, oneOf('wait', a.reason, {n: left})));
   for (const b of buttons) b.disabled = false;
   if (answer.ok) {
     show(answer.data);
@@ -123,9 +123,9 @@ async function step(known, name, words = name) {
       location.assign(answer.data.checkoutUrl);
       return;
     }
-    put(say, t(`orders.${words}.done`));
+    announce(say, t(`orders.${words}.done`));
   } else {
-    put(say, oneOf('reason', answer.reason));
+    announce(say, oneOf('reason', answer.reason));
     const seen = await call('GET', `/orders/${known.order.orderSn}`);
     if (seen.ok) show(seen.data);
   }

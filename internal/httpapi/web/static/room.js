@@ -94,13 +94,14 @@ export async function waitInLine(goodsId, code, onPlace, onTrouble, signal) {
   }
 }
 
-/** Calls a buyer to the turn: by the tab's title, a vibration and a sound. */
-export function alertTurn(words) {
+/** Calls a buyer to the turn: by the tab's title until signal aborts, a vibration and a sound. */
+export function alertTurn(words, signal) {
   const before = document.title;
   document.title = `● ${words}`;
   const seen = () => { document.title = before; };
   document.addEventListener('pointerdown', seen, {once: true});
   document.addEventListener('keydown', seen, {once: true});
+  signal.addEventListener('abort', seen);
   // Browsers permit neither without a press.
   if (!navigator.userActivation?.hasBeenActive) return;
   navigator.vibrate?.([200, 100, 200]);
