@@ -270,6 +270,10 @@ func byKeyboard(t *testing.T, h fixture) {
 	v.key("\r")
 	v.sees(card(goods)+" .say", won)
 	require.Equal(t, "status", ask[string](v, element(goods, "say")+`.getAttribute('role')`))
+	v.tabs(order + " [data-part=pay]")
+	v.key("\r")
+	v.becomes("the focus stays in the order, whose buttons are gone",
+		`document.activeElement.matches('`+order+`[data-status=paid] h3 a')`)
 }
 
 func inChinese(t *testing.T, h fixture) {

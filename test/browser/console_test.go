@@ -68,6 +68,7 @@ func TestConsole_PublishesEditsAndCopies(t *testing.T) {
 			mei.press("[data-open=pause]")
 			mei.press("#pause button[value=yes]")
 			mei.sees("#say", "Paused")
+			mei.becomes("the focus is on the page", `document.activeElement.id === 'main'`)
 			require.Greater(t, read().StartAt, before.StartAt)
 			mei.press("[data-do=resume]")
 			mei.sees("#say", "On sale now")

@@ -59,6 +59,7 @@ func toTheReceipt(t *testing.T, h fixture) {
 	v.phoneShot("receipt")
 	v.press("#pay")
 	v.sees("#say", "Paid. Thank you: your order is confirmed.")
+	v.becomes("the focus follows", `document.activeElement.id === 'print'`)
 	v.sees("#steps [aria-current]", "Confirmed")
 	v.press("#change")
 	v.fill("#a-line1", "2 High Street")

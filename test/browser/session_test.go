@@ -126,6 +126,7 @@ func TestConsole_SameFormAgainIsOneRequest(t *testing.T) {
 	v.press("[data-open=topup]")
 	v.press("#topup button[value=yes]")
 	v.becomes("given up", `document.querySelector('#topup [data-part=say]').textContent !== ''`)
+	v.becomes("the focus stays", `document.activeElement.matches('#topup [value=yes]')`)
 	v.run(`window.lose = false`)
 	v.press("#topup button[value=yes]")
 	v.sees("#say", "Done: the number of units has changed.")

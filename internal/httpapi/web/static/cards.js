@@ -20,6 +20,18 @@ export function announce(element, text, counts = true) {
   put(element, text);
 }
 
+/**
+ * Returns a function that keeps the focus after a step. If the step has disabled or hidden the
+ * element that had the focus, it goes back there, or else to the first of the others that is shown.
+ */
+export function holdFocus() {
+  const had = document.activeElement;
+  return (...others) => {
+    if (had === document.body || ![had, document.body].includes(document.activeElement)) return;
+    [had, ...others].find((e) => e.checkVisibility() && !e.disabled)?.focus();
+  };
+}
+
 /** A new element from the template with an id. */
 export const fromTemplate = (id) => document.getElementById(id).content.firstElementChild.cloneNode(true);
 

@@ -1,5 +1,5 @@
 // Dialogs with a form. A dialog stays open until its step has succeeded.
-import {part} from './cards.js';
+import {holdFocus, part} from './cards.js';
 
 /** A random key for the header Idempotency-Key: a repeated call with it has no second effect. */
 export const newIdempotencyKey = () => Array.from(crypto.getRandomValues(new Uint8Array(16)), (b) => b.toString(16).padStart(2, '0')).join('');
@@ -11,6 +11,10 @@ for (const button of document.querySelectorAll('[data-open]')) {
     dialog.dataset.idempotencyKey = newIdempotencyKey();
     dialog.dispatchEvent(new Event('ask'));
     dialog.showModal();
+    dialog.addEventListener('close', () => {
+      // The step may have hidden the button, to which the browser returns the focus.
+      if (!button.checkVisibility()) document.getElementById('main').focus();
+    }, {once: true});
   });
 }
 for (const button of document.querySelectorAll('[data-close]')) button.addEventListener('click', () => button.closest('dialog').close());
@@ -31,11 +35,13 @@ export function answer(id, step) {
   form?.addEventListener('submit', async (event) => {
     event.preventDefault();
     const buttons = [...form.querySelectorAll('button')];
+    const keepFocus = holdFocus();
     for (const b of buttons) b.disabled = true;
     const wrong = await step(form, dialog.dataset.idempotencyKey, event.submitter?.value);
     for (const b of buttons) b.disabled = false;
     if (wrong) say(dialog, wrong);
     else dialog.close();
+    keepFocus();
   });
   // A corrected form is another request. The same form again is the same one: the answer that was
   // lost may have been a success.

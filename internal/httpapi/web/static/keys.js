@@ -1,5 +1,5 @@
 // The page of API keys: a list, a new key that is shown once, and revocations.
-import {fromTemplate, part, put} from './cards.js';
+import {fromTemplate, holdFocus, part, put} from './cards.js';
 import {confirmation} from './confirm.js';
 import {answer} from './dialogs.js';
 import './expired.js';
@@ -49,11 +49,13 @@ function row(key) {
 }
 
 async function revoke(li, id) {
+  const keepFocus = holdFocus();
   part(li, 'revoke').disabled = true;
   const got = await call('DELETE', `/admin/api-keys/${id}`);
   say(got.ok ? 'yes' : 'no', got.ok ? t('keys.revoked') : problem(got));
   if (got.ok) li.replaceWith(row(got.data));
   else part(li, 'revoke').disabled = false;
+  keepFocus(document.getElementById('main'));
 }
 
 const showKey = secretAfter('new');

@@ -1,6 +1,6 @@
 // The buyer's orders: status, time left to pay, payment and cancellation.
 import {call, callWithRetry} from './net.js';
-import {announce, fromTemplate, part, put} from './cards.js';
+import {announce, fromTemplate, holdFocus, part, put} from './cards.js';
 import {confirmation} from './confirm.js';
 import {everySecond, setOffset, now} from './clock.js';
 import {follow} from './follow.js';
@@ -113,6 +113,7 @@ async function step(known, name, words = name) {
   const {row} = known;
   const say = part(row, 'say');
   const buttons = [part(row, 'pay'), part(row, 'cancel')];
+  const keepFocus = holdFocus();
   for (const b of buttons) b.disabled = true;
   announce(say, t(`orders.${words}.going`));
   const answer = await takeStep(known.order.orderSn, name, (a, left) => announce(say, oneOf('wait', a.reason, {n: left})));
@@ -129,6 +130,7 @@ async function step(known, name, words = name) {
     const seen = await call('GET', `/orders/${known.order.orderSn}`);
     if (seen.ok) show(seen.data);
   }
+  keepFocus(part(row, 'title'));
 }
 
 if (list) {

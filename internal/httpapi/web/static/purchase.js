@@ -1,5 +1,5 @@
 // The page of one order for its buyer: address, payment, confirmation, and a receipt to print.
-import {part, put} from './cards.js';
+import {holdFocus, part, put} from './cards.js';
 import {everySecond, now, setOffset} from './clock.js';
 import {confirmation} from './confirm.js';
 import './copy.js';
@@ -106,6 +106,7 @@ function tick() {
 }
 
 async function step(name, words = name) {
+  const keepFocus = holdFocus();
   busy = true;
   tick();
   say('wait', t(`orders.${words}.going`));
@@ -120,6 +121,7 @@ async function step(name, words = name) {
   const fresh = answer.ok ? answer : await call('GET', `/orders/${orderSn}`);
   if (fresh.ok) show(fresh.data);
   else tick();
+  keepFocus(pay, document.getElementById('print'), part(page, 'title'));
 }
 
 const fields = [...form.elements].map(({name}) => name).filter(Boolean);

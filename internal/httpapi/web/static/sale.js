@@ -1,5 +1,5 @@
 // The page of one sale for its merchant: actions, live figures and orders.
-import {part, put} from './cards.js';
+import {holdFocus, part, put} from './cards.js';
 import {Spark} from './chart.js';
 import {everySecond, setOffset, now} from './clock.js';
 import './copy.js';
@@ -95,9 +95,11 @@ async function startBeforePause() {
 
 for (const button of document.querySelectorAll('[data-do]')) {
   button.addEventListener('click', async () => {
+    const keepFocus = holdFocus();
     button.disabled = true;
     await doing[button.dataset.do]();
     button.disabled = false;
+    keepFocus(...head.querySelectorAll('button, a'));
   });
 }
 
