@@ -47,6 +47,14 @@ func TestLoad_DefaultsServeLocalhost(t *testing.T) {
 	}, cfg)
 }
 
+// TestLoad_OriginsAreNoPatterns checks that an origin is one site.
+func TestLoad_OriginsAreNoPatterns(t *testing.T) {
+	for _, origin := range []string{"https://*.shop.example", "https://shop*", "*"} {
+		_, _, err := Load(API, []string{secret, "SECKILL_CORS_ORIGINS=" + origin})
+		require.ErrorContains(t, err, "SECKILL_CORS_ORIGINS", origin)
+	}
+}
+
 func TestLoad_ProgramsHaveOwnDefaults(t *testing.T) {
 	cfg, _, err := Load(Consumer, []string{secret})
 	require.NoError(t, err)

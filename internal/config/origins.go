@@ -11,7 +11,8 @@ import (
 type Origins []string
 
 // UnmarshalText reads a comma list of origins. A browser compares them as texts, so a list with a
-// path or a final slash would permit nobody, and is an error.
+// path or a final slash would permit nobody, and is an error. So is a pattern: the library that
+// compares them would let https://shop* permit the sites of other people.
 func (o *Origins) UnmarshalText(text []byte) error {
 	*o = nil
 	for _, s := range split(string(text)) {
@@ -20,7 +21,7 @@ func (o *Origins) UnmarshalText(text []byte) error {
 		}
 		u, err := url.Parse(s)
 		if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" ||
-			u.Scheme+"://"+strings.ToLower(u.Host) != s {
+			strings.Contains(s, "*") || u.Scheme+"://"+strings.ToLower(u.Host) != s {
 			return fmt.Errorf("%q is no origin such as https://shop.example.org", s)
 		}
 		*o = append(*o, s)
