@@ -105,6 +105,16 @@ func TestStripe_PagePaysTheOrder(t *testing.T) {
 	h.exact(goods, 5, 3, 2)
 }
 
+// TestStripe_PaymentInTimeNeedsNoWebhook pays late in the time to pay, and sends no webhook. The
+// poller asks before that time ends, so the order keeps its payment.
+func TestStripe_PaymentInTimeNeedsNoWebhook(t *testing.T) {
+	h := openStripe(t, 18*time.Second)
+	who := buyer(7)
+	sn, page, _ := h.buysToPay(who)
+	must.Get(h.stripe.Pay(page))(t)
+	h.agrees(who, sn, "paid", 1999)
+}
+
 // TestStripe_FreeOrderNeedsNoPage pays an order of nothing, of which Stripe makes no page. Its
 // refund asks Stripe for nothing either.
 func TestStripe_FreeOrderNeedsNoPage(t *testing.T) {
@@ -394,11 +404,15 @@ func TestStripe_PageIsInTheSalesCurrency(t *testing.T) {
 	}
 }
 
-// TestStripe_UnpayableOrderIsAConflict buys at a price below Stripe's minimum, and in a currency
-// that Stripe takes with fewer decimals.
+// TestStripe_UnpayableOrderIsAConflict buys at a price below Stripe's minimum, in a currency that
+// Stripe takes with fewer decimals, in one that it does not take, and in thousandths that are no
+// multiple of ten.
 func TestStripe_UnpayableOrderIsAConflict(t *testing.T) {
 	h := openStripe(t, 15*time.Minute)
-	for _, change := range []string{`{"price":49,"currency":"USD"}`, `{"currency":"LYD"}`} {
+	for _, change := range []string{
+		`{"price":49,"currency":"USD"}`, `{"currency":"LYD"}`, `{"currency":"KPW"}`,
+		`{"currency":"KWD"}`,
+	} {
 		goods, who := h.draft("5", "5"), buyer(7)
 		h.does(merchant(), "PATCH", "/admin/sales/"+goods, change)
 		h.does(merchant(), "POST", "/admin/sales/"+goods+"/expose", "")

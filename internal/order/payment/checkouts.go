@@ -14,11 +14,7 @@ import (
 // openPage returns a payable order with the page where its buyer pays. The checkout is recorded
 // before the provider is asked, so that the poller finds a page whose answer got lost.
 func (s *Service) openPage(ctx context.Context, o order.Order, now time.Time) (order.Order, error) {
-	ask := now.Add(firstQuestion)
-	if end := o.PayBy.Add(afterPayBy); end.Before(ask) {
-		ask = end
-	}
-	c, err := s.store.BeginCheckout(ctx, o, now, ask)
+	c, err := s.store.BeginCheckout(ctx, o, now, questionWithin(o, now, firstQuestion))
 	if err != nil {
 		return order.Order{}, query.ChangeError(err)
 	}

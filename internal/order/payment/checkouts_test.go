@@ -233,12 +233,13 @@ func (b *begunPages) SaveCheckout(context.Context, Checkout) error { return nil 
 func (b *begunPages) Refund(context.Context, Payment) error { return nil }
 
 // TestOpenPage_RefusedAttemptIsOver checks that an attempt ends for which the provider makes no
-// page, and when the first question is due: after a minute, or a second after the time to pay.
+// page, and when the first question is due: after a minute, or before the time to pay ends.
 func TestOpenPage_RefusedAttemptIsOver(t *testing.T) {
 	b, now := &begunPages{}, time.Now()
 	s := NewService(nil, b, nil, b, slog.New(slog.DiscardHandler))
 	for left, ask := range map[time.Duration]time.Duration{
-		time.Hour: firstQuestion, 20 * time.Second: 20*time.Second + afterPayBy,
+		time.Hour: firstQuestion, time.Minute: time.Minute - beforePayBy,
+		beforePayBy: beforePayBy + afterPayBy,
 	} {
 		o := order.Order{PayBy: now.Add(left)}
 		o.OrderSn = left.String()
@@ -272,8 +273,9 @@ func TestHandle_ChangedPageIsAskedAbout(t *testing.T) {
 	require.Equal(t, []string{"o-1"}, b.hastened)
 }
 
-// TestNextQuestion_PausesUntilTheEndOfTheTimeToPay checks that pauses double up to ten minutes, and
-// that a page is asked about a second after the time to pay, so that it takes no more money.
+// TestNextQuestion_PausesUntilTheEndOfTheTimeToPay checks that pauses double up to ten minutes. A
+// page is asked about before the time to pay ends, so that a payment without a webhook is kept, and
+// a second after that time, so that the page takes no more money.
 func TestNextQuestion_PausesUntilTheEndOfTheTimeToPay(t *testing.T) {
 	now := time.Now()
 	for _, c := range []struct {
@@ -285,8 +287,9 @@ func TestNextQuestion_PausesUntilTheEndOfTheTimeToPay(t *testing.T) {
 		{4, time.Hour, 8 * time.Minute},
 		{5, time.Hour, PollPauseMax},
 		{1000, time.Hour, PollPauseMax},
-		{5, time.Minute, time.Minute + afterPayBy},
-		{0, 29 * time.Second, 30 * time.Second},
+		{5, time.Minute, time.Minute - beforePayBy},
+		{5, beforePayBy, beforePayBy + afterPayBy},
+		{0, 29 * time.Second, 29*time.Second - beforePayBy},
 		{0, 0, afterPayBy},
 		{0, -afterPayBy, 30 * time.Second},
 		{5, -time.Hour, PollPauseMax},

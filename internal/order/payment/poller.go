@@ -25,13 +25,16 @@ const (
 	pollEvery = time.Second
 	pollChunk = 50 // pages in one read; few are asked about at a time
 	// firstQuestion is the age at which a new page is asked about; earlier if the time to pay ends
-	// before. Most buyers have paid by then, and the webhook has ended their page.
+	// soon. Most buyers have paid by then, and the webhook has ended their page.
 	firstQuestion = time.Minute
 	// pollPause is the pause after the first question. It doubles up to PollPauseMax.
 	pollPause = 30 * time.Second
 	// unknownAfter is the age at which the poller gives up a page that the provider does not know.
 	// Pages are open for a day at most, and an operator notices a wrong key within a week.
 	unknownAfter = 7 * 24 * time.Hour
+	// beforePayBy is how long before its PayBy the poller asks about a page once more. It must
+	// record a payment whose webhook is late by then, because the order expires at PayBy.
+	beforePayBy = 15 * time.Second
 	// afterPayBy is how long after its PayBy the poller ends the page of an unpaid order.
 	afterPayBy = time.Second
 )
@@ -138,12 +141,19 @@ func (p *Poller) ask(ctx context.Context, o order.Order, c Checkout, now time.Ti
 	return p.Store.EndCheckout(ctx, c)
 }
 
-// nextQuestion returns when to ask again: at the end of the time to pay at the latest, because an
-// unpaid page ends then.
+// nextQuestion returns when to ask again.
 func nextQuestion(o order.Order, c Checkout, now time.Time) time.Time {
-	next := now.Add(min(pollPause<<min(c.Asked, 10), PollPauseMax))
-	if end := o.PayBy.Add(afterPayBy); now.Before(end) && end.Before(next) {
-		return end
+	return questionWithin(o, now, min(pollPause<<min(c.Asked, 10), PollPauseMax))
+}
+
+// questionWithin returns the end of a pause, or the time of an earlier question: the last one in
+// which a payment is in time, or the first one after the time to pay, when an unpaid page ends.
+func questionWithin(o order.Order, now time.Time, pause time.Duration) time.Time {
+	next := now.Add(pause)
+	for _, at := range []time.Time{o.PayBy.Add(-beforePayBy), o.PayBy.Add(afterPayBy)} {
+		if now.Before(at) && at.Before(next) {
+			return at
+		}
 	}
 	return next
 }

@@ -15,6 +15,7 @@ import (
 type unit struct {
 	code  string // ISO 4217, lower case as Stripe writes it
 	scale int64
+	step  int64 // Stripe takes multiples of it only, in its unit
 }
 
 // zeroDecimal are the currencies whose amounts Stripe takes in whole units
@@ -35,18 +36,18 @@ func unitOf(code string) (unit, error) {
 		return unit{}, fmt.Errorf("currency %q is not of ISO 4217", code)
 	}
 	ours := seckill.CurrencyDigits(code)
-	theirs := 2
+	theirs, step := 2, int64(1)
 	switch {
 	case slices.Contains(zeroDecimal, upper):
 		theirs = 0
 	case slices.Contains(threeDecimal, upper):
-		theirs = 3
+		theirs, step = 3, 10
 	}
 	if theirs < ours {
 		return unit{}, fmt.Errorf("currency %s: Stripe takes no amounts with %d decimals", code, ours)
 	}
 	scale := int64(math.Pow10(theirs - ours))
-	return unit{code: strings.ToLower(code), scale: scale}, nil
+	return unit{code: strings.ToLower(code), scale: scale, step: step}, nil
 }
 
 // from converts an amount of Stripe. Money that is not in this unit keeps Stripe's amount and names

@@ -111,6 +111,9 @@ func (p *Provider) Open(
 	ctx context.Context, o order.Order, c payment.Checkout,
 ) (payment.Checkout, error) {
 	u, err := p.unitOf(c.Currency)
+	if err == nil && o.Amount*u.scale%u.step != 0 {
+		err = fmt.Errorf("currency %s: Stripe takes multiples of %d only", u.code, u.step)
+	}
 	if err != nil {
 		return c, fmt.Errorf("%w: %w: %w", payment.ErrRefused, errUnpayable, err)
 	}
@@ -159,8 +162,7 @@ var errUnpayable = apierror.New(apierror.Conflict,
 // answer to that key for a day.
 func openError(err error) error {
 	refusal, ok := errors.AsType[*stripe.Error](err)
-	if ok && (refusal.Code == stripe.ErrorCodeAmountTooSmall ||
-		refusal.Code == stripe.ErrorCodeAmountTooLarge) {
+	if ok && isUnpayable(refusal) {
 		return fmt.Errorf("%w: %w: %w", payment.ErrRefused, errUnpayable, readable(err))
 	}
 	if ok && (refusal.HTTPStatusCode == http.StatusBadRequest ||
@@ -171,14 +173,30 @@ func openError(err error) error {
 	return fmt.Errorf("open a session: %w", readable(err))
 }
 
+// isUnpayable reports whether Stripe refuses the amount or the currency. Some refusals name only
+// the parameter.
+func isUnpayable(e *stripe.Error) bool {
+	return e.Code == stripe.ErrorCodeAmountTooSmall || e.Code == stripe.ErrorCodeAmountTooLarge ||
+		e.HTTPStatusCode == http.StatusBadRequest && (strings.HasSuffix(e.Param, "[currency]") ||
+			strings.HasSuffix(e.Param, "[unit_amount]"))
+}
+
 // readable returns Stripe's error as one line. The library prints a JSON object.
 func readable(err error) error {
 	e, ok := errors.AsType[*stripe.Error](err)
 	if !ok {
 		return err
 	}
-	return fmt.Errorf("answer %d of Stripe: %s %s %s (request %s)", e.HTTPStatusCode, e.Type, e.Code,
-		e.Param, e.RequestID)
+	what := strings.Fields(string(e.Type) + " " + string(e.Code) + " " + e.Param)
+	line := fmt.Sprintf("answer %d of Stripe: %s (request %s)", e.HTTPStatusCode,
+		strings.Join(what, " "), e.RequestID)
+	switch e.HTTPStatusCode {
+	case http.StatusUnauthorized:
+		line += ": correct SECKILL_STRIPE_SECRET_KEY"
+	case http.StatusForbidden:
+		line += ": the key of SECKILL_STRIPE_SECRET_KEY lacks a permission"
+	}
+	return errors.New(line)
 }
 
 // Ask reads a session.

@@ -102,6 +102,20 @@ func TestOpen_RefusalsAreDefinite(t *testing.T) {
 	require.NotContains(t, err.Error(), fakestripe.Key)
 }
 
+// TestOpen_WrongKeyNamesTheSetting checks that an operator learns what to correct, and that the
+// attempt is not over: the corrected key opens its page.
+func TestOpen_WrongKeyNamesTheSetting(t *testing.T) {
+	stripe := must.Get(New(Options{
+		Key: "sk_test_...", URL: fakestripe.Start(t).URL, PublicURL: "https://sale.example/",
+		Currency: "EUR",
+	}))(t)
+	o, c := example(1999)
+	_, err := stripe.Open(t.Context(), o, c)
+	require.ErrorContains(t, err, "answer 401 of Stripe")
+	require.ErrorContains(t, err, "SECKILL_STRIPE_SECRET_KEY")
+	require.NotErrorIs(t, err, payment.ErrRefused)
+}
+
 // TestAsk_UnknownSession checks that a session of another account or mode, which Stripe does not
 // know, differs from a Stripe that does not answer.
 func TestAsk_UnknownSession(t *testing.T) {

@@ -34,7 +34,8 @@ func (p *Provider) Event(
 		webhook.ConstructEventOptions{Tolerance: tolerance, IgnoreAPIVersionMismatch: true})
 	if err != nil || event.Data == nil {
 		return payment.Event{}, apierror.New(apierror.Unauthenticated,
-			"%s does not match the body, or is older than %s", signatureHeader, tolerance)
+			"%s does not match the body and SECKILL_STRIPE_WEBHOOK_SECRET, or is older than %s",
+			signatureHeader, tolerance)
 	}
 	switch event.Type {
 	case stripe.EventTypeCheckoutSessionCompleted,

@@ -37,6 +37,9 @@ const (
 // that of USD.
 const leastAmount = 50
 
+// untakenCurrency is one of the currencies that Stripe does not take.
+const untakenCurrency = "kpw"
+
 // Object is a JSON object of Stripe.
 type Object = map[string]any
 
@@ -230,6 +233,9 @@ func (s *Server) createSession(form url.Values) (int, Object) {
 	amount, err := strconv.ParseInt(form.Get("line_items[0][price_data][unit_amount]"), 10, 64)
 	if err != nil || amount < leastAmount || form.Get("line_items[0][quantity]") != "1" {
 		return 400, refusal("invalid_request_error", "amount_too_small", "line_items")
+	}
+	if form.Get("line_items[0][price_data][currency]") == untakenCurrency {
+		return 400, refusal("invalid_request_error", "", "line_items[0][price_data][currency]")
 	}
 	id := s.id("cs_test")
 	session := Object{
