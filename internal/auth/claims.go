@@ -2,6 +2,7 @@ package auth
 
 import (
 	"errors"
+	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -24,6 +25,9 @@ const (
 )
 
 var errClaims = errors.New("a claim is missing or out of its bounds")
+
+// errActor is errClaims of a token whose signature is good.
+var errActor = fmt.Errorf("%w: sub, role, name or phone_number", errClaims)
 
 // header is a token's header. Decoding ignores its other members.
 type header struct {
@@ -118,7 +122,7 @@ func claimsOf(a seckill.Actor, iat, exp time.Time) *claims {
 func (c *claims) actor() (seckill.Actor, error) {
 	if !userid.Valid(c.Subject) || !known(c.Role) ||
 		!printable(c.Name, MaxName) || !printable(c.Phone, maxPhone) {
-		return seckill.Actor{}, errClaims
+		return seckill.Actor{}, errActor
 	}
 	if !printable(c.Email, maxEmail) {
 		c.Email = ""

@@ -243,6 +243,26 @@ func TestIssuer_RefusesBadTokens(t *testing.T) {
 	}
 }
 
+// TestIssuer_RefusalNamesTheCause checks that a caller whose token is genuine learns what is wrong.
+func TestIssuer_RefusalNamesTheCause(t *testing.T) {
+	t.Parallel()
+	f := newIssuerFixture(t, "role")
+	now := f.clock.Now()
+	for message, change := range map[string]map[string]any{
+		"the token has expired": {"exp": now.Add(-3 * time.Minute).Unix()},
+		"the token is not valid yet; compare the clocks": {
+			"nbf": now.Add(3 * time.Minute).Unix(),
+		},
+		"the token has no exp": {"exp": nil},
+		"the token's sub, role, name or phone_number is missing or out of its bounds": {
+			"phone_number": strings.Repeat("1", 33),
+		},
+	} {
+		_, err := f.tokens.Verify(f.sign("r", change))
+		require.ErrorContains(t, err, message)
+	}
+}
+
 // TestIssuer_RefusesForgedSignatures has the known attacks on libraries of JWTs.
 func TestIssuer_RefusesForgedSignatures(t *testing.T) {
 	t.Parallel()

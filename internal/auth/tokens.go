@@ -233,8 +233,15 @@ func (t *Tokens) decode(part string, to json.Unmarshaler) error {
 // refuse converts an error to a refusal whose message contains no part of the token.
 func refuse(err error) error {
 	message := "the token is not valid"
-	if errors.Is(err, jwt.ErrTokenExpired) {
+	switch {
+	case errors.Is(err, jwt.ErrTokenExpired):
 		message = "the token has expired"
+	case errors.Is(err, jwt.ErrTokenNotValidYet):
+		message = "the token is not valid yet; compare the clocks"
+	case errors.Is(err, jwt.ErrTokenRequiredClaimMissing):
+		message = "the token has no exp"
+	case errors.Is(err, errActor):
+		message = "the token's sub, role, name or phone_number is missing or out of its bounds"
 	}
 	return &apierror.Error{Reason: apierror.Unauthenticated, Message: message, Err: err}
 }

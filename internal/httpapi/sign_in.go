@@ -90,7 +90,7 @@ func (a *api) finishSignIn(ctx context.Context, r *request) (response, error) {
 	}
 	if err != nil {
 		a.warn(ctx,
-			"sign-in at the issuer failed; compare the redirect URI, the client and its secret",
+			"sign-in at the issuer failed; compare the redirect URI, client, secret and clocks",
 			"err", err)
 		http.SetCookie(c.Writer, deletion)
 		return a.stopPage(r, http.StatusBadRequest, "signin")
