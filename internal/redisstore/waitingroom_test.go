@@ -389,6 +389,22 @@ func (s fixture) TestJoin_AgainBeforeTheNextCallKeepsThePlace(t *testing.T) {
 	require.NotZero(t, s.visit(admission.Find, 1)[0].Until)
 }
 
+// TestJoin_AgainKeepsThePlaceAfterAPause checks a buyer whose turn has ended during a pause of all
+// admitters, and who joins again before the pause ends. The ended turn, whose end admit then moves,
+// must not end the new place.
+func (s fixture) TestJoin_AgainKeepsThePlaceAfterAPause(t *testing.T) {
+	s.openRoom(1, 1)
+	s.visit(admission.Join, 1, 2)
+	s.callNext(aTurn)
+	s.visit(admission.Find, 1)
+	s.setClock(-aTurn - time.Minute) // as if so much time has passed
+	again := admission.Seat{Number: 3}
+	require.Equal(t, again, s.visit(admission.Join, 1)[0])
+	require.EqualValues(t, 1, s.callNext(aTurn).Missed)
+	require.Equal(t, again, s.visit(admission.Find, 1)[0])
+	require.NotZero(t, s.visit(admission.Find, 2)[0].Until)
+}
+
 // TestJoin_UsedAdmissionIsNotMissed checks buyers who could buy another unit: one who has bought,
 // one whose order was cancelled afterwards, and the latter after another admission that was not
 // used.
