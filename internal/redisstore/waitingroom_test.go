@@ -405,6 +405,24 @@ func (s fixture) TestJoin_AgainKeepsThePlaceAfterAPause(t *testing.T) {
 	require.NotZero(t, s.visit(admission.Find, 2)[0].Until)
 }
 
+// TestJoin_TicketOfAPassedNumberKeepsTheLaterPlace loses Redis after a buyer has missed a turn and
+// joined again. The buyer has both tickets, on two devices.
+func (s fixture) TestJoin_TicketOfAPassedNumberKeepsTheLaterPlace(t *testing.T) {
+	s.openRoom(1, 1)
+	s.prepareAgain(admission.Record{Joined: 6, Limit: 1000, DrawSize: 0, Admitted: 5})
+	require.EqualValues(t, 6, s.restore(1, 6).Number)
+	for _, position := range []int64{0, 3} { // a node that has not seen the draw has none
+		for _, mode := range []admission.Mode{admission.Find, admission.Join} {
+			_, seats, err := s.Join(t.Context(), goods, mode,
+				[]admission.Visit{{BuyerID: "1", Ticket: 3, Position: position}})
+			require.NoError(t, err)
+			require.Equal(t, []admission.Seat{{Number: 6}}, seats)
+		}
+	}
+	require.EqualValues(t, 6, s.callNext(aTurn).Admitted)
+	require.NotZero(t, s.restore(1, 3).Until)
+}
+
 // TestJoin_UsedAdmissionIsNotMissed checks buyers who could buy another unit: one who has bought,
 // one whose order was cancelled afterwards, and the latter after another admission that was not
 // used.

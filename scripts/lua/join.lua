@@ -71,13 +71,24 @@ local function seat_function()
     return tonumber(number)
   end
 
-  -- restored returns the number that a buyer has after showing a ticket.
+  -- has_passed reports whether the turn of a number that is not done is over: Redis may have lost
+  -- its end. It is true without a position, because the node asks again with the position.
+  local function has_passed(number, position)
+    return state.seed and not has(gap, number)
+      and (not position or position <= tonumber(state.admitted))
+      and not redis.call('ZSCORE', turns, number)
+  end
+
+  -- restored returns the number that a buyer has after showing a ticket. Of two numbers that wait it
+  -- is the lower one.
   local function restored(bucket, field, number, ticket, position)
     local t = tonumber(ticket)
     if not t or t > state.next or has(done, t) then return number end
-    if number and number <= t and not has(done, number) then return number end
+    position = tonumber(position)
+    if number and not has(done, number) and (number <= t or has_passed(t, position)) then
+      return number
+    end
     if has(gap, t) then
-      position = tonumber(position)
       -- Before the draw nobody has a position, and nobody is late. A node that has not seen the
       -- draw asks again with the position.
       if state.seed and not position then return t end
