@@ -409,8 +409,10 @@ func (s fixture) TestJoin_AgainKeepsThePlaceAfterAPause(t *testing.T) {
 // joined again. The buyer has both tickets, on two devices.
 func (s fixture) TestJoin_TicketOfAPassedNumberKeepsTheLaterPlace(t *testing.T) {
 	s.openRoom(1, 1)
-	s.prepareAgain(admission.Record{Joined: 6, Limit: 1000, DrawSize: 0, Admitted: 5})
-	require.EqualValues(t, 6, s.restore(1, 6).Number)
+	s.prepareAgain(admission.Record{
+		Joined: 6, Limit: 1000, DrawSize: 0, Admitted: 5, Turns: []admission.Turn{"b1 0"}, Calls: 1,
+	})
+	require.Equal(t, admission.Seat{Number: 6}, s.restore(1, 6))
 	for _, position := range []int64{0, 3} { // a node that has not seen the draw has none
 		for _, mode := range []admission.Mode{admission.Find, admission.Join} {
 			_, seats, err := s.Join(t.Context(), goods, mode,
