@@ -91,3 +91,35 @@ func TestService_RetryAfterIsWithinATurn(t *testing.T) {
 	require.True(t, waits)
 	require.Equal(t, []any{apierror.Waiting, 15 * time.Second}, []any{err.Reason, err.RetryAfter})
 }
+
+// returnedUnit is a room that was over when a node read its status. A unit has returned since, and
+// one buyer is admitted.
+type returnedUnit struct{ rooms }
+
+func (r *returnedUnit) Room(ctx context.Context, goodsID int64) (State, error) {
+	state, err := r.rooms.Room(ctx, goodsID)
+	state.Over = true
+	return state, err
+}
+
+func (r *returnedUnit) Join(
+	ctx context.Context, goodsID int64, _ Mode, visits []Visit,
+) (State, []Seat, error) {
+	state, err := r.rooms.Room(ctx, goodsID)
+	seats := make([]Seat, len(visits))
+	for i, v := range visits {
+		if seats[i].Mark = Unknown; v.BuyerID == "1" {
+			seats[i] = Seat{Number: 1, Until: r.now.Add(time.Minute)}
+		}
+	}
+	return state, seats, err
+}
+
+// TestService_OldStatusRefusesNoAdmittedBuyer checks that a node which still has the room as over
+// refuses only buyers who are not admitted.
+func TestService_OldStatusRefusesNoAdmittedBuyer(t *testing.T) {
+	r := &returnedUnit{rooms{now: time.Now()}}
+	s := NewService(r, r, nil, [][]byte{[]byte("a secret of the tests, 32 bytes.")})
+	require.NoError(t, s.Require(t.Context(), 1, "1"))
+	require.Equal(t, apierror.SoldOut, apierror.ReasonOf(s.Require(t.Context(), 1, "2")))
+}

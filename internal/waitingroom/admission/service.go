@@ -268,11 +268,15 @@ func (s *Service) Require(ctx context.Context, goodsID int64, buyerID string) er
 	if err != nil {
 		return err
 	}
-	if status.Phase() == waitingroom.PhaseOver {
-		return status.refusal()
+	over := status.Phase() == waitingroom.PhaseOver
+	if over && !status.Over {
+		return status.refusal() // the sale has ended
 	}
+	// The status may be a second old. A unit that has returned since then may be this buyer's.
 	p, err := s.visit(ctx, goodsID, Find, Visit{BuyerID: buyerID})
 	switch {
+	case p.State == PlaceOver, over && apierror.ReasonOf(err) == apierror.NotFound:
+		return status.refusal()
 	case apierror.ReasonOf(err) == apierror.NotFound:
 		return seckill.NewWaiting()
 	case err != nil || p.State == Admitted:
