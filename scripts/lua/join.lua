@@ -79,8 +79,8 @@ local function seat_function()
       and not redis.call('ZSCORE', turns, number)
   end
 
-  -- restored returns the number that a buyer has after showing a ticket. Of two numbers that wait it
-  -- is the lower one.
+  -- restored returns the number that a buyer has after showing a ticket. Of two numbers that wait
+  -- it is the lower one.
   local function restored(bucket, field, number, ticket, position)
     local t = tonumber(ticket)
     if not t or t > state.next or has(done, t) then return number end
