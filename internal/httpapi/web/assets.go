@@ -50,7 +50,7 @@ func loadAssets(byPage map[string]map[Lang]Words, brand Brand) (*assets, error) 
 		case ".js":
 			body = withoutComments(body)
 		case ".css":
-			body = []byte(dense.Replace(string(withoutComments(body))))
+			body = withoutSpaces(withoutComments(body))
 		}
 		bodies[f.Name()] = body
 	}
@@ -104,9 +104,12 @@ func withoutComments(source []byte) []byte {
 	return out.Bytes()
 }
 
-// dense removes the spaces of a style sheet that separate nothing. No text of a style sheet has one
-// of these signs.
-var dense = strings.NewReplacer("; }", "}", " { ", "{", " }", "}", "; ", ";")
+// withoutSpaces removes the spaces of a style sheet that separate nothing. No text in a style sheet
+// has one of these signs.
+func withoutSpaces(sheet []byte) []byte {
+	r := strings.NewReplacer("; }", "}", " { ", "{", " }", "}", "; ", ";")
+	return []byte(r.Replace(string(sheet)))
+}
 
 // pack derives the common version of the files from all names and bodies.
 func pack(bodies map[string][]byte) *assets {
