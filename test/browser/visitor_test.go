@@ -314,13 +314,16 @@ func (v *visitor) is(script string) bool {
 	return err == nil && said
 }
 
-// becomes waits until a script returns true.
+// becomes waits until a script returns true. It asks less often the longer that takes: a question
+// costs the browser and the race detector some milliseconds, which other tests lack.
 func (v *visitor) becomes(what, script string) {
 	v.t.Helper()
-	for deadline := time.Now().Add(patience); !v.is(script); time.Sleep(20 * time.Millisecond) {
+	pause := 20 * time.Millisecond
+	for deadline := time.Now().Add(patience); !v.is(script); time.Sleep(pause) {
 		if time.Now().After(deadline) {
 			v.t.Fatalf("timed out waiting for %q; the page shows:\n%s", what, v.text("body"))
 		}
+		pause = min(pause*3/2, 150*time.Millisecond)
 	}
 }
 
