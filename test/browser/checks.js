@@ -36,6 +36,8 @@
   for (const e of all('td')) if (getComputedStyle(e).display === 'block' && getComputedStyle(e).textAlign !== 'start') wrong.push('a line of a table is not at the start');
   for (const e of all('.brand span')) if (e.textContent.length <= 10 && e.scrollWidth > e.clientWidth) wrong.push(`${innerWidth} px: the name of the shop is cut`);
   for (const e of all(':disabled')) if (getComputedStyle(e).cursor !== 'not-allowed') wrong.push(`${named(e)} is disabled and has the cursor of what is not`);
+  // A region that is not displayed is not in the accessibility tree: readers may miss its first text.
+  for (const e of document.querySelectorAll('.say, .wrong')) if (getComputedStyle(e).display === 'none') wrong.push(`${named(e)} is no live region yet`);
   // Text may be twice as large. A card hides what leaves it.
   if (innerWidth === 390) {
     page.style.fontSize = '200%';
