@@ -13,6 +13,7 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/testing/buyers"
 	"flashsale.dev/seckill/internal/testing/installation"
+	"flashsale.dev/seckill/internal/testing/servers"
 )
 
 // TestPages_OnRealServers runs tests that share real servers and a node of each program: first
@@ -30,7 +31,7 @@ func TestPages_OnRealServers(t *testing.T) {
 		"audit": func(t *testing.T, h fixture) { filtersTheAudit(t, h, desktop) },
 		"draw":  func(t *testing.T, h fixture) { recomputesADraw(t, h) },
 		"sign-in": func(t *testing.T, h fixture) {
-			provider, settings := issuer(t, freeAddr(t))
+			provider, settings := issuer(t, servers.FreeAddr(t, "127.0.0.1"))
 			node := h.joins(t, settings...)
 			signsInAndOut(t, node.base, provider)
 		},

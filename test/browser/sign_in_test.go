@@ -1,7 +1,6 @@
 package browser
 
 import (
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -44,7 +43,7 @@ func signsInAndOut(t *testing.T, base string, provider *servers.OIDCServer) {
 // withIssuer starts a provider, and a standalone whose users it signs in.
 func withIssuer(t *testing.T) (*servers.OIDCServer, fixture) {
 	t.Helper()
-	addr, data := freeAddr(t), t.TempDir()
+	addr, data := servers.FreeAddr(t, "127.0.0.1"), t.TempDir()
 	provider, settings := issuer(t, addr)
 	p := installation.StartProgram(t, "standalone", "SECKILL_HTTP_ADDR", settings, "-data", data)
 	require.Equal(t, addr, p.Addr)
@@ -62,15 +61,6 @@ func issuer(t *testing.T, addr string) (*servers.OIDCServer, []string) {
 		"SECKILL_OIDC_ISSUER=" + provider.Issuer(), "SECKILL_OIDC_AUDIENCE=" + servers.OIDCClient,
 		"SECKILL_OIDC_ROLE_CLAIM=realm.roles", "SECKILL_PUBLIC_URL=" + base,
 	}
-}
-
-// freeAddr returns an address that no program listens on.
-func freeAddr(t *testing.T) string {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer listener.Close()
-	return listener.Addr().String()
 }
 
 // TestSignIn_KeysRotateAndAreWithdrawnDuringRequests rotates and withdraws keys of the provider

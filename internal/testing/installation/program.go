@@ -3,7 +3,6 @@ package installation
 import (
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -109,11 +108,11 @@ func startProgramOn(
 	name := filepath.Base(file)
 	addr := setting(env, addrSetting)
 	if addr == "" {
-		addr = freePort(t, host)
+		addr = servers.FreeAddr(t, host)
 	}
 	env = append(append(os.Environ(), env...), addrSetting+"="+addr)
 	if setting(env, opsAddr) == "" {
-		env = append(env, opsAddr+"="+freePort(t, "127.0.0.1"))
+		env = append(env, opsAddr+"="+servers.FreeAddr(t, "127.0.0.1"))
 	}
 	p := &Program{name: name, Addr: addr, Process: &servers.Process{
 		Path: file, Args: args, Env: env,
@@ -229,13 +228,6 @@ func (r *Installation) JoinConsumer(t testing.TB) *Program {
 	r.Consumers = append(r.Consumers, startProgramOn(t, "127.0.0.1",
 		programFile(t, r.programs, "order-consumer"), opsAddr, r.consumerEnv))
 	return r.Consumers[len(r.Consumers)-1]
-}
-
-// freePort returns an address that was free at the time of the check.
-func freePort(t testing.TB, host string) string {
-	l := must.Get(net.Listen("tcp", net.JoinHostPort(host, "0")))(t)
-	defer l.Close()
-	return l.Addr().String()
 }
 
 // setting returns the value of NAME in an environment, or "".

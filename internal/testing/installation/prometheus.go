@@ -27,7 +27,7 @@ const prometheusFile = "/usr/bin/prometheus"
 // Prometheus starts a Prometheus. rules may name a file of rules, which it evaluates four times a
 // second.
 func (r *Installation) Prometheus(t testing.TB, rules ...string) *Prometheus {
-	dir, addr := t.TempDir(), freePort(t, "127.0.0.1")
+	dir, addr := t.TempDir(), servers.FreeAddr(t, "127.0.0.1")
 	file := filepath.Join(dir, "prometheus.yml")
 	require.NoError(t, os.WriteFile(file, []byte(r.scrapes(rules)), 0o600))
 	process := &servers.Process{

@@ -6,6 +6,7 @@ import (
 	"net"
 	"slices"
 	"strconv"
+	"testing"
 )
 
 // The ports are below Linux's ephemeral range (32768 up). Therefore no outgoing connection gets the
@@ -14,6 +15,16 @@ const (
 	firstPort = 12000
 	portCount = 20000
 )
+
+// FreeAddr returns an address of host, an IP, on which no program listens.
+func FreeAddr(tb testing.TB, host string) string {
+	tb.Helper()
+	ports, err := freePortsOf(host, 1)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return net.JoinHostPort(host, strconv.Itoa(ports[0]))
+}
 
 // freePort returns a free loopback TCP port. Two callers can get the same port, so a start retries
 // when the server reports a taken port.
@@ -25,14 +36,16 @@ func freePort() (int, error) {
 	return ports[0], nil
 }
 
-// freePorts returns n different free ports.
-func freePorts(n int) (ports []int, err error) {
+// freePorts returns n different free loopback ports.
+func freePorts(n int) ([]int, error) { return freePortsOf("127.0.0.1", n) }
+
+func freePortsOf(host string, n int) (ports []int, err error) {
 	for range 100 * n {
 		if len(ports) == n {
 			return ports, nil
 		}
 		port := firstPort + rand.IntN(portCount)
-		listener, listenErr := net.Listen("tcp", loopback(port))
+		listener, listenErr := net.Listen("tcp", net.JoinHostPort(host, strconv.Itoa(port)))
 		if listenErr != nil {
 			err = listenErr
 		} else if err = listener.Close(); err == nil && !slices.Contains(ports, port) {
