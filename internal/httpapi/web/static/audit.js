@@ -4,36 +4,40 @@ import {fromTemplate, part, put} from './cards.js';
 import './expired.js';
 import {say} from './form.js';
 import {callWithRetry} from './net.js';
+import {pages} from './pages.js';
 import {count, moment, money, oneOf, problem, t} from './words.js';
 
 const at = (id) => document.getElementById(id);
 const list = at('entries');
 const form = at('choose');
 const sales = new Map();
-let cursor = '';
-let round = 0;
 
-async function load(more) {
-  const mine = ++round;
+const load = pages({list, row, more: at('more'), none: at('none'), ask, failed});
+
+async function ask(cursor) {
+  const goodsId = form.goodsId.value.trim();
+  const query = Object.entries({limit: 20, action: form.elements.action.value, goodsId, cursor}).filter(([, value]) => value);
+  const got = await callWithRetry('GET', `/admin/audit?${new URLSearchParams(query)}`);
+  if (got.ok) await readSales(got.data.items);
+  return got;
+}
+
+function failed(got, next) {
+  const unknown = ['NOT_FOUND', 'FORBIDDEN'].includes(got.reason);
+  mark(unknown ? t('audit.sale.none') : '');
+  say('no', unknown ? '' : problem(got));
+  if (!next) list.replaceChildren(); // they are of another filter
+}
+
+/** Shows the entries of the filter's choice from the first. */
+function filterEntries() {
   const goods = form.goodsId.value.trim();
   const bad = goods && !/^[1-9]\d{0,18}$/.test(goods) ? t('audit.sale.wrong') : '';
   mark(bad);
   if (bad) return;
-  const query = new URLSearchParams({limit: 20, ...(form.elements.action.value && {action: form.elements.action.value}), ...(goods && {goodsId: goods}), ...(more && {cursor})});
-  const got = await callWithRetry('GET', `/admin/audit?${query}`);
-  if (mine !== round) return; // the filter has changed meanwhile
-  const unknown = ['NOT_FOUND', 'FORBIDDEN'].includes(got.reason);
-  mark(unknown ? t('audit.sale.none') : '');
-  say('no', got.ok || unknown ? '' : problem(got));
-  if (!more) list.replaceChildren();
-  if (got.ok) {
-    await readSales(got.data.items);
-    if (mine !== round) return;
-    list.append(...got.data.items.map(row));
-  }
-  cursor = got.data?.nextCursor ?? '';
-  at('more').hidden = !cursor;
-  at('none').hidden = !got.ok || Boolean(list.firstElementChild);
+  say('no', '');
+  for (const id of ['more', 'none']) at(id).hidden = true;
+  load();
 }
 
 function mark(words) {
@@ -97,9 +101,8 @@ function shown(name, value, currency) {
 
 form.addEventListener('submit', (event) => {
   event.preventDefault();
-  load(false);
+  filterEntries();
 });
-form.elements.action.addEventListener('change', () => load(false));
-at('more').addEventListener('click', () => load(true));
+form.elements.action.addEventListener('change', filterEntries);
 form.goodsId.value = new URLSearchParams(location.search).get('goodsId') ?? '';
-load(false);
+filterEntries();

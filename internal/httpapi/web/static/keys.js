@@ -5,30 +5,13 @@ import {answer} from './dialogs.js';
 import './expired.js';
 import {say} from './form.js';
 import {call, callWithRetry} from './net.js';
+import {pages} from './pages.js';
 import {secretAfter} from './secret.js';
 import {moment, oneOf, problem, t} from './words.js';
 
 const at = (id) => document.getElementById(id);
 const list = at('keys');
 const confirmRevoke = confirmation('revoke', 'yes');
-let cursor = '';
-
-async function load() {
-  const from = cursor;
-  const got = await callWithRetry('GET', '/admin/api-keys?limit=20' + (from && `&cursor=${from}`));
-  if (from !== cursor) return; // a second press of the button has brought the same page
-  if (!got.ok) {
-    say('no', oneOf('reason', got.reason));
-    return;
-  }
-  cursor = got.data.nextCursor ?? '';
-  list.append(...got.data.items.map(row));
-  at('more').hidden = !cursor;
-  empty();
-}
-
-const empty = () => { at('none').hidden = Boolean(list.firstElementChild); };
-
 function row(key) {
   const li = fromTemplate('key-row');
   put(part(li, 'name'), key.name);
@@ -70,10 +53,14 @@ answer('new', async (form) => {
   if (!got.ok) return got.reason === 'CONFLICT' ? t('keys.tooMany') : problem(got);
   showKey(got.data.key);
   list.prepend(row(got.data));
-  empty();
+  at('none').hidden = true;
   form.reset();
   return '';
 });
 
-at('more').addEventListener('click', load);
+const load = pages({
+  list, row, more: at('more'), none: at('none'),
+  ask: (cursor) => callWithRetry('GET', '/admin/api-keys?limit=20' + (cursor && `&cursor=${cursor}`)),
+  failed: (got) => say('no', problem(got)),
+});
 load();

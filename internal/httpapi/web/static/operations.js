@@ -6,6 +6,7 @@ import {say} from './form.js';
 import {confirmRemove, limiter} from './limiter.js';
 import './expired.js';
 import {call, callWithRetry} from './net.js';
+import {pages} from './pages.js';
 import {count, moment, money, oneOf, problem, t} from './words.js';
 
 const form = document.querySelector('form.limiter');
@@ -22,24 +23,8 @@ keyForm.addEventListener('submit', async (event) => {
 keyForm.addEventListener('input', () => keyForm.rule.setCustomValidity(''));
 
 const list = document.getElementById('dead-letters');
+const none = document.getElementById('dead-letters-none');
 const confirmDiscard = confirmation('discard', 'yes');
-let cursor = '';
-
-async function load() {
-  const from = cursor;
-  const got = await callWithRetry('GET', '/admin/dead-letters?limit=20' + (from && `&cursor=${from}`));
-  if (from !== cursor) return; // a second press of the button has brought the same page
-  if (!got.ok) {
-    sayDeadLetters('no', oneOf('reason', got.reason));
-    return;
-  }
-  cursor = got.data.nextCursor ?? '';
-  list.append(...got.data.items.map(row));
-  document.getElementById('dead-letters-more').hidden = !cursor;
-  empty();
-}
-
-const empty = () => { document.getElementById('dead-letters-none').hidden = Boolean(list.firstElementChild); };
 
 const sayDeadLetters = (kind, words) => say(kind, words, document.getElementById('dead-letters-say'));
 
@@ -69,10 +54,14 @@ async function resolve(li, method, path, done) {
   sayDeadLetters(got.ok ? 'yes' : 'no', got.ok ? done : got.reason === 'CONFLICT' ? t('deadLetters.conflict') : problem(got));
   if (got.ok || got.reason === 'NOT_FOUND') li.remove();
   for (const b of li.querySelectorAll('button')) b.disabled = false;
-  empty();
+  none.hidden = Boolean(list.firstElementChild);
 }
 
-document.getElementById('dead-letters-more').addEventListener('click', load);
+const load = pages({
+  list, row, none, more: document.getElementById('dead-letters-more'),
+  ask: (cursor) => callWithRetry('GET', '/admin/dead-letters?limit=20' + (cursor && `&cursor=${cursor}`)),
+  failed: (got) => sayDeadLetters('no', problem(got)),
+});
 load();
 
 // Money that is to go back to buyers and has not yet.

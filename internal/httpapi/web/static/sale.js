@@ -9,6 +9,7 @@ import {limiter} from './limiter.js';
 import {followLine} from './line.js';
 import './expired.js';
 import {call, callWithRetry} from './net.js';
+import {pages} from './pages.js';
 import {changes, fill, mark, read, refusedFields} from './saleform.js';
 import {count, length, moment, money, oneOf, problem, t, zoned} from './words.js';
 
@@ -230,7 +231,7 @@ let seen = '';
 function refresh() {
   say('yes', '');
   load();
-  loadBought(false);
+  loadBought();
 }
 
 function listen() {
@@ -253,29 +254,13 @@ function listen() {
 
 const filter = document.getElementById('filter');
 const bought = document.getElementById('bought');
-let cursor = null;
 let newest = '';
-let listed = '';
-let round = 0;
 
-async function loadBought(more) {
-  const mine = ++round;
-  const status = filter.value && `&status=${filter.value}`;
-  const got = await call('GET', `${path}/orders?limit=20${status}${more ? `&cursor=${cursor}` : ''}`);
-  if (mine !== round) return; // a later press of a button, or another filter, has its own answer
-  if (!got.ok) {
-    say('no', oneOf('reason', got.reason));
-    return;
-  }
-  const items = JSON.stringify(got.data.items);
-  if (!more && items === listed) return; // new rows would take the focus and what was copied
-  if (!more) bought.replaceChildren();
-  listed = more ? '' : items;
-  bought.append(...got.data.items.map(orderRow));
-  cursor = got.data.nextCursor;
-  document.getElementById('bought-more').hidden = !cursor;
-  document.getElementById('bought-none').hidden = Boolean(bought.firstChild);
-}
+const loadBought = pages({
+  list: bought, row: orderRow, more: document.getElementById('bought-more'), none: document.getElementById('bought-none'),
+  ask: (cursor) => call('GET', `${path}/orders?limit=20${filter.value && `&status=${filter.value}`}${cursor && `&cursor=${cursor}`}`),
+  failed: (got) => say('no', problem(got)),
+});
 
 /** The table's headings, which a phone shows beside the cells. */
 const headings = [...document.querySelectorAll('thead th')].map((th) => th.textContent);
@@ -326,16 +311,15 @@ function showCounts(orders) {
 
 filter.addEventListener('change', () => {
   document.getElementById('csv').href = `${path}/orders?format=csv${filter.value && `&status=${filter.value}`}`;
-  loadBought(false);
+  loadBought();
 });
-document.getElementById('bought-more').addEventListener('click', () => loadBought(true));
 
 /** Reloads the first page of orders while it is visible. */
 function refreshBought() {
   const taken = before ? String(before.taken) + JSON.stringify(live('paid').textContent) : '';
   if (document.hidden || taken === newest || bought.children.length > 20) return;
   newest = taken;
-  loadBought(false);
+  loadBought();
 }
 
 for (const form of document.querySelectorAll('form.limiter')) {
@@ -347,6 +331,6 @@ everySecond(tick);
 const [unpublished, ...why] = (sessionStorage.getItem('unpublished') ?? '').split(' ');
 sessionStorage.removeItem('unpublished');
 if (unpublished === head.dataset.goods) say('no', t('expose.not', {why: why.join(' ')}));
-loadBought(false);
+loadBought();
 setInterval(refreshBought, 3000);
 if (await load()) listen();

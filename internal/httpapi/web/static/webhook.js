@@ -5,6 +5,7 @@ import {say} from './form.js';
 import {fill, mark, read, refused, showDead, stateOf, typesOf} from './hookform.js';
 import './expired.js';
 import {call, callWithRetry} from './net.js';
+import {pages} from './pages.js';
 import {secretAfter} from './secret.js';
 import {count, moment, oneOf, problem, t} from './words.js';
 
@@ -14,10 +15,6 @@ const path = `/admin/webhooks/${head.dataset.hook}`;
 const list = at('deliveries');
 const filter = at('filter');
 let hook = null;
-let cursor = '';
-let listed = '';
-let round = 0;
-
 
 function show(fresh) {
   hook = fresh;
@@ -74,24 +71,11 @@ answer('delete', async () => {
   return '';
 });
 
-async function loadDeliveries(more) {
-  const mine = ++round;
-  const state = filter.value && `&state=${filter.value}`;
-  const got = await callWithRetry('GET', `${path}/deliveries?limit=20${state}${more ? `&cursor=${cursor}` : ''}`);
-  if (mine !== round) return; // a later press of a button, or another filter, has its own answer
-  if (!got.ok) {
-    say('no', problem(got));
-    return;
-  }
-  const items = JSON.stringify(got.data.items);
-  if (!more && items === listed) return; // new rows would take the focus
-  if (!more) list.replaceChildren();
-  listed = more ? '' : items;
-  list.append(...got.data.items.map(row));
-  cursor = got.data.nextCursor ?? '';
-  at('more').hidden = !cursor;
-  at('none').hidden = Boolean(list.firstElementChild);
-}
+const loadDeliveries = pages({
+  list, row, more: at('more'), none: at('none'),
+  ask: (cursor) => callWithRetry('GET', `${path}/deliveries?limit=20${filter.value && `&state=${filter.value}`}${cursor && `&cursor=${cursor}`}`),
+  failed: (got) => say('no', problem(got)),
+});
 
 function row(delivery) {
   const li = fromTemplate('delivery-row');
@@ -114,12 +98,11 @@ function row(delivery) {
 }
 
 function refresh() {
-  loadDeliveries(false);
+  loadDeliveries();
   showDead(head.dataset.hook, part(head, 'dead'));
 }
 
 filter.addEventListener('change', refresh);
-at('more').addEventListener('click', () => loadDeliveries(true));
 setInterval(() => document.hidden || list.children.length > 20 || refresh(), 5000);
 refresh();
 const got = await callWithRetry('GET', path);

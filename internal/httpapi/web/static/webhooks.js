@@ -5,24 +5,12 @@ import {say} from './form.js';
 import {mark, read, refused, showDead, stateOf, typesOf} from './hookform.js';
 import './expired.js';
 import {call, callWithRetry} from './net.js';
+import {pages} from './pages.js';
 import {secretAfter} from './secret.js';
 import {oneOf, problem, t} from './words.js';
 
 const at = (id) => document.getElementById(id);
 const list = at('hooks');
-let cursor = '';
-
-async function load() {
-  const from = cursor;
-  const got = await callWithRetry('GET', '/admin/webhooks?limit=20' + (from && `&cursor=${from}`));
-  if (from !== cursor) return; // a second press of the button has brought the same page
-  say('no', got.ok ? '' : problem(got));
-  if (!got.ok) return;
-  cursor = got.data.nextCursor ?? '';
-  list.append(...got.data.items.map(row));
-  at('more').hidden = !cursor;
-  at('none').hidden = Boolean(list.firstElementChild);
-}
 
 function row(hook) {
   const li = fromTemplate('hook-row');
@@ -49,5 +37,9 @@ answer('new', async (form) => {
   form.reset();
   return '';
 });
-at('more').addEventListener('click', load);
+const load = pages({
+  list, row, more: at('more'), none: at('none'),
+  ask: (cursor) => callWithRetry('GET', '/admin/webhooks?limit=20' + (cursor && `&cursor=${cursor}`)),
+  failed: (got) => say('no', problem(got)),
+});
 load();

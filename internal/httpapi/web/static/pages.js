@@ -1,0 +1,32 @@
+// Lists that are read page by page.
+
+/**
+ * Returns load(next), which shows the first page of a list, or adds the next page to it. ask(cursor)
+ * calls the API, row(item) returns a new element, and failed(answer, next) shows why there is no
+ * page.
+ */
+export function pages({list, more, none, ask, row, failed}) {
+  let cursor = '';
+  let shown = '';
+  let asked = 0;
+  async function load(next) {
+    const mine = ++asked;
+    const got = await ask(next ? cursor : '');
+    if (mine !== asked) return; // a later press of a button, or another filter, has its own answer
+    if (!got.ok) {
+      shown = '';
+      failed(got, next);
+      return;
+    }
+    const items = JSON.stringify(got.data.items);
+    if (!next && items === shown) return; // new rows would take the focus and what was copied
+    shown = next ? '' : items;
+    if (!next) list.replaceChildren();
+    list.append(...got.data.items.map(row));
+    cursor = got.data.nextCursor ?? '';
+    more.hidden = !cursor;
+    none.hidden = Boolean(list.firstElementChild);
+  }
+  more.addEventListener('click', () => load(true));
+  return load;
+}
