@@ -67,6 +67,7 @@ func showsOperations(t *testing.T, h fixture, devices ...device) {
 			ops.press("#overrides [data-part=remove]")
 			ops.press("#remove [value=yes]")
 			ops.sees("#overrides-say", "Removed.")
+			ops.becomes("the focus is on the page", `document.activeElement.id === 'main'`)
 		}
 		ops.sees("#overrides-none", "No override.")
 		ops.press("#dead-letters [data-part=discard]")
@@ -106,6 +107,7 @@ func TestOperations_ResolveStoppedRefunds(t *testing.T) {
 		ops.sees("#refunds-say", "The refund is settled.")
 		ops.becomes("removed", `!document.getElementById('refunds').innerText.includes('`+settled+`')`)
 		require.Contains(t, ops.text("#refunds"), again)
+		ops.becomes("the focus is on the page", `document.activeElement.id === 'main'`)
 
 		ops.press(refundRow(again, "retry"))
 		ops.sees("#refunds-say", "The refund is tried again.")

@@ -23,12 +23,13 @@ export function announce(element, text, counts = true) {
 /**
  * Returns a function that keeps the focus after a step. If the step has disabled or hidden the
  * element that had the focus, it goes back there, or else to the first of the others that is shown.
+ * The page does not scroll.
  */
 export function holdFocus() {
   const had = document.activeElement;
   return (...others) => {
     if (had === document.body || ![had, document.body].includes(document.activeElement)) return;
-    [had, ...others].find((e) => e.checkVisibility() && !e.disabled)?.focus();
+    [had, ...others].find((e) => e.checkVisibility() && !e.disabled)?.focus({preventScroll: true});
   };
 }
 

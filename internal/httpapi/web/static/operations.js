@@ -1,5 +1,5 @@
 // The operators' page: rate limiters, dead letters, refunds and rebuilds.
-import {fromTemplate, part, put} from './cards.js';
+import {fromTemplate, holdFocus, part, put} from './cards.js';
 import './copy.js';
 import {confirmation} from './confirm.js';
 import {say} from './form.js';
@@ -9,6 +9,7 @@ import {call, callWithRetry} from './net.js';
 import {pages} from './pages.js';
 import {count, moment, money, oneOf, problem, t} from './words.js';
 
+const main = document.getElementById('main'); // has the focus after a step that removed its button
 const form = document.querySelector('form.limiter');
 const loadLimiter = limiter(form);
 const keyForm = document.getElementById('choose');
@@ -49,11 +50,13 @@ function row(deadLetter) {
 }
 
 async function resolve(li, method, path, done) {
+  const keepFocus = holdFocus();
   for (const b of li.querySelectorAll('button')) b.disabled = true;
   const got = await call(method, path);
   sayDeadLetters(got.ok ? 'yes' : 'no', got.ok ? done : got.reason === 'CONFLICT' ? t('deadLetters.conflict') : problem(got));
   if (got.ok || got.reason === 'NOT_FOUND') li.remove();
   for (const b of li.querySelectorAll('button')) b.disabled = false;
+  keepFocus(main);
   none.hidden = Boolean(list.firstElementChild);
 }
 
@@ -101,9 +104,11 @@ function refundRow(refund) {
   put(part(li, 'problem'), refund.problem ?? '');
   put(part(li, 'tried'), refund.triedAt ? t('refunds.tried', {n: count(refund.attempts), when: moment(refund.triedAt)}) : '');
   const change = async (step, done) => {
+    const keepFocus = holdFocus();
     const got = await call('POST', `/admin/refunds/${encodeURIComponent(refund.paymentId)}/${step}`);
     sayRefunds(got.ok ? 'yes' : 'no', got.ok ? done : got.reason === 'CONFLICT' ? t('refunds.conflict') : problem(got));
-    loadRefunds();
+    await loadRefunds();
+    keepFocus(main);
   };
   part(li, 'retry').addEventListener('click', () => change('retry', t('refunds.retried')));
   part(li, 'settle').addEventListener('click', () => confirmSettle().then((yes) => yes && change('settle', t('refunds.settled'))));
@@ -166,10 +171,12 @@ function overrideRow(limit) {
   });
   part(li, 'remove').addEventListener('click', async () => {
     if (!await confirmRemove()) return;
+    const keepFocus = holdFocus();
     const got = await callWithRetry('DELETE', path);
     sayOverrides(got.ok ? 'yes' : 'no', got.ok ? t('limiter.dropped.list') : problem(got));
     if (got.ok || got.reason === 'NOT_FOUND') li.remove();
     noOverrides();
+    keepFocus(main);
   });
   for (const name of ['change', 'remove']) part(li, name).setAttribute('aria-label', `${part(li, name).textContent} ${limit.type} ${limit.key}`);
   return li;

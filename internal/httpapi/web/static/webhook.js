@@ -1,5 +1,5 @@
 // The page of one webhook: what may change, and its deliveries.
-import {fromTemplate, part, put} from './cards.js';
+import {fromTemplate, holdFocus, part, put} from './cards.js';
 import {answer} from './dialogs.js';
 import {say} from './form.js';
 import {fill, mark, read, refused, showDead, stateOf, typesOf} from './hookform.js';
@@ -89,17 +89,20 @@ function row(delivery) {
   const retry = part(li, 'retry');
   retry.hidden = delivery.state === 'delivered' || !delivery.attempts;
   retry.addEventListener('click', async () => {
+    const keepFocus = holdFocus();
     retry.disabled = true;
     const got = await callWithRetry('POST', `${path}/deliveries/${delivery.id}/retry`);
     say(got.ok ? 'yes' : 'no', got.ok ? t('done.retry') : got.reason === 'CONFLICT' ? t('hooks.succeeded') : problem(got));
-    refresh();
+    retry.disabled = false;
+    await refresh();
+    keepFocus(document.getElementById('main'));
   });
   return li;
 }
 
 function refresh() {
-  loadDeliveries();
   showDead(head.dataset.hook, part(head, 'dead'));
+  return loadDeliveries();
 }
 
 filter.addEventListener('change', refresh);
