@@ -134,6 +134,7 @@ func TestLoad_SpacesAroundAValueDoNotCount(t *testing.T) {
 		"SECKILL_PAYMENT_TIMEOUT=1m\n", "SECKILL_OIDC_ROLE_CLAIM=a.b ", "SECKILL_REDIS_PASSWORD= p\n",
 		"SECKILL_ORDER_SECRET=0123456789abcdef0123456789abcdef\n",
 		"SECKILL_STRIPE_SECRET_KEY=sk\n", "SECKILL_STRIPE_WEBHOOK_SECRET=whsec\n",
+		"SECKILL_MYSQL_DSN=u:p@tcp(db:3306)/seckill\n",
 	})
 	require.NoError(t, err)
 	require.Equal(t, ":80", cfg.HTTP.Addr)
@@ -144,6 +145,7 @@ func TestLoad_SpacesAroundAValueDoNotCount(t *testing.T) {
 	require.EqualValues(t, " p\n", cfg.Redis.Password)
 	require.EqualValues(t, "0123456789abcdef0123456789abcdef\n", cfg.Auth.OrderSecret)
 	require.EqualValues(t, "sk whsec", cfg.Payment.StripeKey+" "+cfg.Payment.WebhookSecret)
+	require.EqualValues(t, "u:p@tcp(db:3306)/seckill", cfg.MySQL.DSN)
 }
 
 // TestLoad_ProblemNamesTheForm checks that an operator reads which values a setting may have.

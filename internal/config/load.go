@@ -73,9 +73,10 @@ func values(settings []Setting, provided map[string]string) map[string]string {
 
 // Trim returns a value without the spaces around it, such as the line break of a file. A secret
 // keeps them: a password may have some, and a secret without them would sign differently. Stripe's
-// secrets have none.
+// secrets have none, and DSNs have their passwords inside.
 func (s Setting) Trim(value string) string {
-	if s.field.Type == reflect.TypeFor[Secret]() && !strings.HasPrefix(s.Name, prefix+"STRIPE_") {
+	trimmed := strings.HasPrefix(s.Name, prefix+"STRIPE_") || strings.HasSuffix(s.Name, "_DSN")
+	if s.field.Type == reflect.TypeFor[Secret]() && !trimmed {
 		return value
 	}
 	return strings.TrimSpace(value)
