@@ -737,7 +737,6 @@ func (e Reason) Valid() bool {
 
 // Defines values for RebuildListItemsGate.
 const (
-	RebuildListItemsGateBACKLOG    RebuildListItemsGate = "BACKLOG"
 	RebuildListItemsGateLEASELOST  RebuildListItemsGate = "LEASE_LOST"
 	RebuildListItemsGateMISSING    RebuildListItemsGate = "MISSING"
 	RebuildListItemsGateNOTRENEWED RebuildListItemsGate = "NOT_RENEWED"
@@ -747,8 +746,6 @@ const (
 // Valid indicates whether the value is a known member of the RebuildListItemsGate enum.
 func (e RebuildListItemsGate) Valid() bool {
 	switch e {
-	case RebuildListItemsGateBACKLOG:
-		return true
 	case RebuildListItemsGateLEASELOST:
 		return true
 	case RebuildListItemsGateMISSING:
@@ -1611,7 +1608,7 @@ type RebuildList struct {
 		Epoch int `json:"epoch"`
 
 		// Gate Why the sale sells nothing: Redis does not have it, a rebuild has shut it, Redis was restarted or failed
-		// over, MySQL is too far behind, or no worker has renewed the gate.
+		// over, or no program has renewed the gate.
 		Gate RebuildListItemsGate `json:"gate"`
 
 		// GoodsID A decimal int64 above 0.
@@ -1625,7 +1622,7 @@ type RebuildList struct {
 }
 
 // RebuildListItemsGate Why the sale sells nothing: Redis does not have it, a rebuild has shut it, Redis was restarted or failed
-// over, MySQL is too far behind, or no worker has renewed the gate.
+// over, or no program has renewed the gate.
 type RebuildListItemsGate string
 
 // Refund defines model for Refund.
@@ -2686,7 +2683,7 @@ type ClientInterface interface {
 
 	// ListRebuilds Sales whose gate is not open, newest first
 	//
-	// Redis sells nothing of such a sale: a rebuild from MySQL is under way or about to begin, or MySQL is too far behind. Sales that have ended are left out.
+	// Redis sells nothing of such a sale: a rebuild from MySQL is under way or about to begin, or the gate waits for its renewal. Sales that have ended are left out.
 	//
 	// Corresponds with GET /admin/rebuilds (the `ListRebuilds` operationId).
 	ListRebuilds(ctx context.Context, params *ListRebuildsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -3456,7 +3453,7 @@ func (c *Client) ShipOrder(ctx context.Context, orderSn OrderSnParameter, body S
 
 // ListRebuilds Sales whose gate is not open, newest first
 //
-// Redis sells nothing of such a sale: a rebuild from MySQL is under way or about to begin, or MySQL is too far behind. Sales that have ended are left out.
+// Redis sells nothing of such a sale: a rebuild from MySQL is under way or about to begin, or the gate waits for its renewal. Sales that have ended are left out.
 //
 // Corresponds with GET /admin/rebuilds (the `ListRebuilds` operationId).
 func (c *Client) ListRebuilds(ctx context.Context, params *ListRebuildsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -7237,7 +7234,7 @@ type ClientWithResponsesInterface interface {
 
 	// ListRebuildsWithResponse Sales whose gate is not open, newest first
 	//
-	// Redis sells nothing of such a sale: a rebuild from MySQL is under way or about to begin, or MySQL is too far behind. Sales that have ended are left out.
+	// Redis sells nothing of such a sale: a rebuild from MySQL is under way or about to begin, or the gate waits for its renewal. Sales that have ended are left out.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -16803,7 +16800,7 @@ func (c *ClientWithResponses) ShipOrderWithResponse(ctx context.Context, orderSn
 
 // ListRebuildsWithResponse Sales whose gate is not open, newest first
 //
-// Redis sells nothing of such a sale: a rebuild from MySQL is under way or about to begin, or MySQL is too far behind. Sales that have ended are left out.
+// Redis sells nothing of such a sale: a rebuild from MySQL is under way or about to begin, or the gate waits for its renewal. Sales that have ended are left out.
 //
 // Returns a wrapper object for the known response body format(s).
 //

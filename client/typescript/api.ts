@@ -740,8 +740,8 @@ export type RebuildList = {
     goodsId: Id;
     title: string;
     phase: Phase;
-    /** Why the sale sells nothing: Redis does not have it, a rebuild has shut it, Redis was restarted or failed over, MySQL is too far behind, or no worker has renewed the gate. */
-    gate: "MISSING" | "SHUT" | "LEASE_LOST" | "BACKLOG" | "NOT_RENEWED";
+    /** Why the sale sells nothing: Redis does not have it, a rebuild has shut it, Redis was restarted or failed over, or no program has renewed the gate. */
+    gate: "MISSING" | "SHUT" | "LEASE_LOST" | "NOT_RENEWED";
     /** How often the sale has been built in Redis. */
     epoch: number;
     available: number;

@@ -25,7 +25,8 @@ const (
 	GateExpired GateState = 6 // no worker has renewed it, where Redis can fail over
 )
 
-// Name returns the state as the API names it. An unknown state is "SHUT".
+// Name returns the state as the API names it. "SHUT" stands for the states of a call, which no view
+// of a sale has, and for unknown ones.
 func (s GateState) Name() string {
 	switch s {
 	case GateOpen:
@@ -34,11 +35,9 @@ func (s GateState) Name() string {
 		return "MISSING"
 	case GateLease:
 		return "LEASE_LOST"
-	case GateBacklog:
-		return "BACKLOG"
 	case GateExpired:
 		return "NOT_RENEWED"
-	case GateShut, GateEpoch:
+	case GateShut, GateEpoch, GateBacklog:
 	}
 	return "SHUT"
 }
