@@ -110,7 +110,7 @@ func (r LedgerReader) comparePage(
 		switch {
 		case !written, o.Status == order.Queued: // parked
 			f.absent = append(f.absent, p)
-			if v.Now.Sub(p.At) > republishAfter {
+			if age := v.Now.Sub(p.At); age < 0 || age > republishAfter {
 				f.overdue = append(f.overdue, p)
 			}
 		case now.Sub(changedAt(o)).Abs() <= tolerance:

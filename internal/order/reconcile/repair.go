@@ -34,10 +34,15 @@ func (r *Reconciler) republish(
 }
 
 // dueForRepublishing reports whether a reservation of this age is published again in this round. It
-// is if its age has just passed one minute, two, four, and so on.
+// is if its age has just passed one minute, two, four, and so on. An age below zero is unknown: the
+// clock was set back since. Such a reservation is published each minute, until its time has come.
 func dueForRepublishing(age time.Duration) bool {
+	const round = reconcileInterval + reconcileInterval/2
+	if age < 0 {
+		return -age%republishAfter <= round
+	}
 	for at := republishAfter; at <= age; at *= 2 {
-		if age-at <= reconcileInterval+reconcileInterval/2 {
+		if age-at <= round {
 			return true
 		}
 	}
