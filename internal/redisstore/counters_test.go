@@ -25,11 +25,13 @@ func (s fixture) TestAddCounts_SumsAllNodes(t *testing.T) {
 	rates, now := keysOf(goods).orderRates(), must.Get(s.serverTime(t.Context(), keysOf(goods)))(t)
 	second := func(ago int64) string { return strconv.FormatInt(now.Unix()-ago, 10) }
 	kept := second(rateWindowSeconds)
-	require.NoError(t, s.client.HSet(t.Context(), rates, second(60), 5, kept, 0).Err())
+	require.NoError(t, s.client.HSet(t.Context(), rates, second(60), 5, kept, 0,
+		second(-3600), 5).Err())
 	for range 2 {
 		require.NoError(t, s.AddCounts(t.Context(), counted))
 	}
 	require.False(t, s.client.HExists(t.Context(), rates, second(60)).Val())
+	require.False(t, s.client.HExists(t.Context(), rates, second(-3600)).Val())
 	require.True(t, s.client.HExists(t.Context(), rates, kept).Val())
 	const week = 7 * 24 * time.Hour
 	require.Greater(t, s.client.TTL(t.Context(), keysOf(goods).counters()).Val(), week-time.Hour)

@@ -13,8 +13,8 @@ for i = 2, #ARGV, 2 do redis.call('HINCRBY', refusals, ARGV[i], ARGV[i + 1]) end
 redis.call('EXPIRE', refusals, REFUSALS_LIFE_S)
 if ARGV[1] ~= '0' then
   redis.call('HINCRBY', orders, second, ARGV[1])
-  for _, s in ipairs(redis.call('HKEYS', orders)) do
-    if tonumber(s) < second - KEPT_S then redis.call('HDEL', orders, s) end
+  for _, s in ipairs(redis.call('HKEYS', orders)) do -- a later one is of a clock that was set back
+    if math.abs(tonumber(s) - second) > KEPT_S then redis.call('HDEL', orders, s) end
   end
   redis.call('EXPIRE', orders, ORDERS_LIFE_S)
 end
