@@ -152,10 +152,11 @@ func printed(medium string) chromedp.Action[chromedp.Void] {
 }
 
 // remindsOfTheStart sets a reminder where the browser allows notifications, and tries where it does
-// not. The notification comes a minute before the start, on any page, once. The tab's storage keeps
-// what was shown: a slow machine may still be on the sale's page when the reminder is due.
+// not. The merchant then moves the start. The notification comes a minute before the new one, on
+// any page, once. The tab's storage keeps what was shown: a slow machine may still be on the sale's
+// page when the reminder is due.
 func remindsOfTheStart(t *testing.T, h fixture) {
-	goods := h.sells(t, sale{title: "A thing to wait for", start: 63 * time.Second, end: time.Hour})
+	goods := h.sells(t, sale{title: "A thing to wait for", start: time.Hour, end: 2 * time.Hour})
 	v := h.buyer(t, 153, `window.Notification = class extends EventTarget {
 		static permission = sessionStorage.allowed ? 'granted' : 'default';
 		static async requestPermission() {
@@ -170,6 +171,7 @@ func remindsOfTheStart(t *testing.T, h fixture) {
 	v.sees("#remind-say", "This browser reminds you one minute before the start")
 	v.sees("#remind", "Remove the reminder")
 	v.fitsEverybody("a reminder")
+	h.startsAt(t, goods, time.Now().Add(63*time.Second))
 	v.open("/")
 	v.becomes("reminded", `sessionStorage.notes`)
 	require.Regexp(t, "^A thing to wait for: The sale starts in [^;]+;$",
@@ -185,11 +187,16 @@ func TestItem_OffersNoReminderAfterTheStart(t *testing.T) {
 	v := h.buyer(t, 154, "")
 	v.open("/s/" + goods)
 	v.sees(".about", "Remind me before the start")
-	var changed json.RawMessage
-	start := map[string]time.Time{"startAt": time.Now().UTC().Add(-time.Second)}
-	require.NoError(t, h.client(t, seckill.Merchant, 1).
-		Do(t.Context(), "PATCH", "/admin/sales/"+goods, start, &changed))
+	h.startsAt(t, goods, time.Now().Add(-time.Second))
 	v.sees(".card", "On sale")
 	v.becomes("no reminder is offered", `!['a[download]', '#remind', '#remind-say'].some((e) =>
 		document.querySelector('.about ' + e).checkVisibility())`)
+}
+
+// startsAt moves the start of a sale.
+func (h fixture) startsAt(t *testing.T, goods string, start time.Time) {
+	t.Helper()
+	var changed json.RawMessage
+	require.NoError(t, h.client(t, seckill.Merchant, 1).Do(t.Context(), "PATCH",
+		"/admin/sales/"+goods, map[string]time.Time{"startAt": start.UTC()}, &changed))
 }

@@ -5,7 +5,7 @@ import {put, saleOf} from './cards.js';
 import {Counter} from './counter.js';
 import {keepLive, showOffline} from './live.js';
 import {loadOrders} from './orders.js';
-import {offer} from './remind.js';
+import {move, offer} from './remind.js';
 import {zoned} from './words.js';
 
 const card = document.querySelector('.card');
@@ -35,6 +35,7 @@ async function load() {
   if (!answer.ok) return answer.wait;
   setOffset(answer.data.serverTime, answer.arrived);
   counter.update(answer.data);
+  move(answer.data);
   showPeriod(answer.data);
   return 0;
 }

@@ -5,7 +5,7 @@ import {saleOf} from './cards.js';
 import {Counter} from './counter.js';
 import {keepLive, showOffline} from './live.js';
 import {loadOrders} from './orders.js';
-import './remind.js';
+import {move} from './remind.js';
 
 const role = document.documentElement.dataset.role;
 const counters = new Map(); // by goodsId
@@ -34,6 +34,7 @@ async function load() {
       setOffset(sale.serverTime, answer.arrived);
       seen.add(sale.goodsId);
       counters.get(sale.goodsId)?.update(sale);
+      move(sale);
     }
     cursor = answer.data.nextCursor ? `&cursor=${answer.data.nextCursor}` : '';
   } while (cursor && [...counters.keys()].some((id) => !seen.has(id)));
