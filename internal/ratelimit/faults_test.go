@@ -425,22 +425,29 @@ func TestStore_MinGrantsAPart(t *testing.T) {
 	})
 }
 
+// TestLimiter_RefundCreditsOnlyWhatIsStillTaken refunds permits twice. Before the second time, the
+// windows that were charged end, and the clock may have stepped back.
 func TestLimiter_RefundCreditsOnlyWhatIsStillTaken(t *testing.T) {
 	onEveryStore(t, func(t *testing.T, made newFunc) {
 		for _, l := range kinds(5) {
-			clock := testclock.New()
-			s := made(l, clock)
-			require.True(t, s.take(3, 0).Allowed)
-			booked := s.take(2, 0)
-			s.refund(2, booked)
-			require.Equal(t, 2, admittedNow(s), l.Algorithm)
-			clock.Add(20 * time.Second) // every bucket is full, every window is over
-			require.True(t, s.take(1, 0).Allowed)
-			s.refund(5, booked)
-			require.LessOrEqual(t, admittedNow(s), 5, l.Algorithm)
-			if l.Algorithm != ratelimit.TokenBucket {
-				require.Zero(t, admittedNow(s),
-					"%s: a refund of an old window must not credit a new one", l.Algorithm)
+			for _, step := range []time.Duration{0, -time.Hour} {
+				clock := testclock.New()
+				s := made(l, clock)
+				require.True(t, s.take(3, 0).Allowed)
+				booked := s.take(2, 0)
+				s.refund(2, booked)
+				require.Equal(t, 2, admittedNow(s), l.Algorithm)
+				clock.Add(step)
+				require.Zero(t, admittedNow(s), l.Algorithm)
+				clock.Add(20 * time.Second) // every bucket is full, every window is over
+				require.True(t, s.take(1, 0).Allowed)
+				s.refund(5, booked)
+				if left := admittedNow(s); l.Algorithm == ratelimit.TokenBucket {
+					require.LessOrEqual(t, left, 5)
+				} else {
+					require.Equal(t, 4, left, "%s, a step of %v: the refund of an old window "+
+						"must not credit a new one", l.Algorithm, step)
+				}
 			}
 		}
 	})

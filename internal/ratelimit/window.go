@@ -43,11 +43,12 @@ func (s fixedState) status(t *Params, now int64) answer {
 	return a
 }
 
-// refund credits the window only if it was the one charged, at the time booked.
+// refund credits the window only if it was the one charged, at the time booked. A clock that was set
+// back since may be in an earlier window.
 func (s *fixedState) refund(t *Params, now, booked, n int64) {
 	s.reanchor(now)
 	at := s.at(t, now)
-	if booked >= at.start {
+	if since := booked - at.start; since >= 0 && since < t.Cost*1000 {
 		at.count -= n
 	}
 	if at.count <= 0 {
@@ -160,10 +161,10 @@ func (s slidingState) status(t *Params, now int64) answer {
 func (s *slidingState) refund(t *Params, now, booked, n int64) {
 	s.reanchor(t, now)
 	at := s.at(t, now)
-	switch booked /= 1000; {
-	case booked >= at.start:
+	switch since := booked/1000 - at.start; {
+	case since >= 0 && since < t.Cost:
 		at.count = max(0, at.count-n)
-	case booked >= at.start-t.Cost:
+	case since < 0 && since >= -t.Cost:
 		at.last = max(0, at.last-n)
 	}
 	*s = at.stored()

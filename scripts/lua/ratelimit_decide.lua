@@ -356,7 +356,8 @@ local function windows()
   end
 
   function fixed.refund(t, s)
-    if t.wait >= s.start then s.count = max(0, s.count - t.n) end
+    local since = t.wait - s.start
+    if since >= 0 and since < t.cost * 1000 then s.count = max(0, s.count - t.n) end
   end
 
   -- The sliding window: the last window's count loses weight as this one passes.
@@ -423,10 +424,10 @@ local function windows()
   end
 
   function sliding.refund(t, s)
-    local booked = floor(t.wait / 1000)
-    if booked >= s.start then
+    local since = floor(t.wait / 1000) - s.start
+    if since >= 0 and since < t.cost then
       s.count = max(0, s.count - t.n)
-    elseif booked >= s.start - t.cost then
+    elseif since < 0 and since >= -t.cost then
       s.last = max(0, s.last - t.n)
     end
   end
