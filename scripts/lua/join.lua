@@ -108,8 +108,8 @@ local function seat_function()
     if not any_turns then return 0 end
     local till = tonumber(redis.call('ZSCORE', turns, 'b' .. buyer) or 0)
     local of_number = number and redis.call('ZSCORE', turns, number)
-    -- A master that has the turn from MySQL lacks that its number is done. After the end of the turn
-    -- the number may be a later one, of a buyer who has joined again before admit removes the turn.
+    -- A master that has the turn from MySQL lacks that its number is done. If the turn has ended,
+    -- the number may be a later one, which waits: MySQL may have a turn that new_number removed.
     if of_number or till > state.now and number then forget(number) end
     if of_number then
       till = tonumber(of_number)
@@ -149,7 +149,7 @@ local function seat_function()
   -- find returns the number of a buyer (nil: none), the end of the admission and the mark.
   local function find(bucket, field, buyer, ticket, position)
     local entry = redis.call('HGET', bucket, field)
-    local number = tonumber(entry or nil)
+    local number = tonumber(entry)
     if mode == LEAVE then
       -- A caller who has seen a number end may be slow, and the buyer has joined again since.
       if ticket ~= '' and tonumber(ticket) ~= number then
