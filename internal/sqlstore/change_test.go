@@ -79,14 +79,14 @@ func (h fixture) TestSaleDetails_AreKept(t *testing.T) {
 	must.Get(h.CreateSale(t.Context(), sale, noKey))(t)
 	require.Equal(t, n.Details, h.sale(sale.GoodsID).Details)
 	_, err := h.CreateSale(t.Context(), n.Draft("1", today), noKey)
-	require.Equal(t, apierror.Conflict, apierror.ReasonOf(err))
+	requireConflict(t, err)
 	other := must.Get(h.CreateSale(t.Context(), n.Draft("2", today), noKey))(t)
 	h.mustChange(other.GoodsID, salechange.Change{ExternalID: new("SKU-1"), Metadata: new("")})
 	require.Equal(t, "SKU-1", h.sale(other.GoodsID).Details.ExternalID)
 	third := h.draft(1, 1, 1)
 	_, err = h.Change(t.Context(), third.GoodsID, salechange.Change{ExternalID: new("sku-1")}, noKey,
 		today)
-	require.Equal(t, apierror.Conflict, apierror.ReasonOf(err))
+	requireConflict(t, err)
 	h.mustChange(sale.GoodsID, salechange.Change{ExternalID: new("")})
 	h.mustChange(third.GoodsID, salechange.Change{ExternalID: new("sku-1")})
 }

@@ -93,7 +93,7 @@ func (h fixture) TestCheckout_OneOpenPageForEachOrder(t *testing.T) {
 
 	must.Get(h.CancelOne(sale.GoodsID, sn, now))(t)
 	_, err := h.BeginCheckout(ctx, o, now, ask)
-	require.Equal(t, apierror.Conflict, apierror.ReasonOf(err), "the order has ended")
+	requireConflict(t, err, "the order has ended")
 }
 
 // TestSaveCheckout_PageOfAnEndedOrderIsDue cancels an order while the provider makes its page. The
@@ -151,6 +151,15 @@ func (h fixture) TestRecordReversal_KeepsTheLatestState(t *testing.T) {
 	}
 }
 
+// failedRefund is a provider's report that a refund of a payment has failed.
+func failedRefund(p payment.Payment, id string, at time.Time) payment.Reversal {
+	return payment.Reversal{
+		ID: id, Kind: payment.ReversalRefund, GoodsID: p.GoodsID, OrderSn: p.OrderSn,
+		PaymentID: p.ID, Amount: p.Amount, Currency: "EUR", State: "failed", Closed: true,
+		Failed: true, At: at,
+	}
+}
+
 // TestRecordReversal_FailedRefundIsDueAgain reports a failed refund before and after the refunder
 // has recorded it, twice, and one of a payment that its order keeps. The pauses grow, and days
 // after the first attempt an operator decides.
@@ -162,15 +171,8 @@ func (h fixture) TestRecordReversal_FailedRefundIsDueAgain(t *testing.T) {
 	for _, p := range []payment.Payment{wrong, kept} {
 		must.Get(h.receiveOne(p, now))(t)
 	}
-	reports := func(p payment.Payment, refund, state string, failed bool) error {
-		return h.RecordReversal(t.Context(), payment.Reversal{
-			ID: refund, Kind: payment.ReversalRefund, GoodsID: p.GoodsID, OrderSn: p.OrderSn,
-			PaymentID: p.ID, Amount: p.Amount, Currency: "EUR", State: state, Closed: failed,
-			Failed: failed, At: now,
-		}, now)
-	}
 	fails := func(p payment.Payment, refund string) error {
-		return reports(p, refund, "failed", true)
+		return h.RecordReversal(t.Context(), failedRefund(p, refund, now), now)
 	}
 	open := func() []payment.Refund { return must.Get(h.OpenRefunds(t.Context(), "", 10))(t) }
 	for n, refund := range []string{"re_1", "re_2"} {
@@ -178,7 +180,9 @@ func (h fixture) TestRecordReversal_FailedRefundIsDueAgain(t *testing.T) {
 		require.Equal(t, apierror.Unavailable, apierror.ReasonOf(fails(wrong, refund)),
 			"its answer is not recorded yet")
 		require.NoError(t, h.MarkRefunded(t.Context(), wrong, now))
-		require.NoError(t, reports(wrong, refund, "succeeded", false))
+		succeeded := failedRefund(wrong, refund, now)
+		succeeded.State, succeeded.Closed, succeeded.Failed = "succeeded", false, false
+		require.NoError(t, h.RecordReversal(t.Context(), succeeded, now))
 		require.Empty(t, open(), "the buyer has the money")
 		require.NoError(t, fails(wrong, refund))
 		require.Len(t, open(), 1)
@@ -221,10 +225,7 @@ func (h fixture) TestMarkRefunded_LateAttemptRecordsNothing(t *testing.T) {
 			require.Empty(t, must.Get(h.OpenRefunds(ctx, "", 10))(t))
 		}
 		id := fmt.Sprint("re_", buyer)
-		require.NoError(t, h.RecordReversal(ctx, payment.Reversal{
-			ID: id, Kind: payment.ReversalRefund, GoodsID: p.GoodsID, OrderSn: p.OrderSn,
-			PaymentID: p.ID, State: "failed", Closed: true, Failed: true, At: reported,
-		}, reported))
+		require.NoError(t, h.RecordReversal(ctx, failedRefund(p, id, reported), reported))
 		require.NoError(t, h.MarkRefunded(ctx, p, claimed))
 		require.NoError(t, h.RecordRefundProblem(ctx, p, claimed, "too late"))
 		require.Equal(t, reported, only().TriedAt)
@@ -268,7 +269,7 @@ func (h fixture) TestRefund_StopsAndIsRetriedOrSettled(t *testing.T) {
 	}
 	attempt()
 	_, err := h.SettleRefund(ctx, p.ID, "", now)
-	require.Equal(t, apierror.Conflict, apierror.ReasonOf(err), "an attempt may be in progress")
+	requireConflict(t, err, "an attempt may be in progress")
 	first := now
 	now = now.Add(payment.RefundPeriod - time.Millisecond)
 	attempt()
@@ -297,10 +298,7 @@ func (h fixture) TestRefund_StopsAndIsRetriedOrSettled(t *testing.T) {
 	require.True(t, settled.Stopped())
 	require.Empty(t, settled.Problem)
 	require.Empty(t, must.Get(h.OpenRefunds(ctx, "", 10))(t))
-	require.NoError(t, h.RecordReversal(ctx, payment.Reversal{
-		ID: "re_late", Kind: payment.ReversalRefund, GoodsID: p.GoodsID, OrderSn: p.OrderSn,
-		PaymentID: p.ID, State: "failed", Closed: true, Failed: true, At: now,
-	}, now))
+	require.NoError(t, h.RecordReversal(ctx, failedRefund(p, "re_late", now), now))
 	require.Empty(t, must.Get(h.OpenRefunds(ctx, "", 10))(t), "the buyer has the money already")
 	r := must.Get(h.receiveOne(p, now))(t)
 	require.Equal(t, payment.Refunded, r.State)
@@ -382,11 +380,7 @@ func (h fixture) TestCancelReturned_CancelsOnce(t *testing.T) {
 	unknown.OrderSn = "0"
 	_, err = h.CancelReturned(ctx, unknown, nil, payment.RefundByMerchant, now)
 	require.ErrorIs(t, err, order.ErrNoSuchOrder)
-	require.NoError(t, h.RecordReversal(ctx, payment.Reversal{
-		ID: "re_1", Kind: payment.ReversalRefund, GoodsID: sale.GoodsID, OrderSn: returned.OrderSn,
-		PaymentID: returned.ID, Amount: returned.Amount, State: "failed", Closed: true, Failed: true,
-		At: now,
-	}, now))
+	require.NoError(t, h.RecordReversal(ctx, failedRefund(returned, "re_1", now), now))
 	failed := must.Get(h.CancelReturned(ctx, returned, []string{"re_0", "re_1"},
 		payment.RefundByMerchant, now))(t)
 	require.Nil(t, failed.Move, "a refund has failed meanwhile")

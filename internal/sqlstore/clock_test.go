@@ -91,10 +91,7 @@ func (h fixture) TestClockSetBack_HidesNoRow(t *testing.T) {
 	require.Empty(t, must.Get(h.DueRefunds(ctx, now, 10))(t), "it waits for its next attempt")
 	p := due[0].Payment
 	require.NoError(t, h.MarkRefunded(ctx, p, now))
-	require.NoError(t, h.RecordReversal(ctx, payment.Reversal{
-		ID: "re_1", Kind: payment.ReversalRefund, GoodsID: p.GoodsID, OrderSn: p.OrderSn,
-		PaymentID: p.ID, State: "failed", Closed: true, Failed: true, At: today,
-	}, today))
+	require.NoError(t, h.RecordReversal(ctx, failedRefund(p, "re_1", today), today))
 	require.Empty(t, must.Get(h.DueRefunds(ctx, today, 10))(t), "the pause of a failed attempt")
 	require.Len(t, must.Get(h.DueRefunds(ctx, now, 10))(t), 1)
 

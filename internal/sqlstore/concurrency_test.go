@@ -70,7 +70,7 @@ func (h fixture) TestStore_ConcurrentUseKeepsExactSums(t *testing.T) {
 
 	h.requireBalanced(sale.GoodsID)
 	require.Len(t, h.all(sale.GoodsID), len(lines), "every order number has a row")
-	r.requireMoves(t)
+	r.requireMoves()
 }
 
 type concurrentUse struct {
@@ -147,7 +147,8 @@ func (r *concurrentUse) checkLedger(*rand.Rand) error {
 }
 
 // requireMoves requires exactly one stock move for every order that ended unpaid.
-func (r *concurrentUse) requireMoves(t *testing.T) {
+func (r *concurrentUse) requireMoves() {
+	r.t.Helper()
 	want, kinds := map[string]order.MoveKind{}, map[order.Status]order.MoveKind{
 		order.Cancelled: order.MoveCancel, order.Expired: order.MoveExpire,
 		order.Failed: order.MoveFail,
@@ -162,8 +163,8 @@ func (r *concurrentUse) requireMoves(t *testing.T) {
 	for _, m := range moves {
 		got[m.OrderSn] = m.Kind
 	}
-	require.Len(t, moves, len(got), "each order has one stock move")
-	require.Equal(t, want, got)
+	require.Len(r.t, moves, len(got), "each order has one stock move")
+	require.Equal(r.t, want, got)
 }
 
 // TestBeginEpoch_ConcurrentRebuildsAreFenced checks that only the rebuild with the newest token

@@ -24,8 +24,8 @@ func (h fixture) TestWriteFailed_WritesOnce(t *testing.T) {
 	sale := h.exposed(10, 5)
 	l := h.line(sale, 1, 2)
 	deadLetter := order.DeadLetter{
-		GoodsID: sale.GoodsID, Reason: order.FailedUnwritten, Attempts: 3, FirstSeenAt: today.Add(-1), Origin: "seckill.orders.4",
-		Body: []byte("as it came"),
+		GoodsID: sale.GoodsID, Reason: order.FailedUnwritten, Attempts: 3,
+		FirstSeenAt: today.Add(-1), Origin: "seckill.orders.4", Body: []byte("as it came"),
 	}
 	write := func() order.Outcome {
 		return must.Get(h.WriteFailed(t.Context(), l, deadLetter, today))(t)
@@ -80,7 +80,7 @@ func (h fixture) TestReturnUnits_OfFinalOrdersOnly(t *testing.T) {
 	require.NoError(t, h.ReturnUnits(t.Context(), sale.GoodsID, failed, today))
 	require.Len(t, h.moves(sale.GoodsID), 1)
 	err = h.ReturnUnits(t.Context(), sale.GoodsID, active, today)
-	require.Equal(t, apierror.Conflict, apierror.ReasonOf(err))
+	requireConflict(t, err)
 	require.Len(t, h.moves(sale.GoodsID), 1)
 }
 
@@ -259,14 +259,12 @@ func (h fixture) TestRestoreOrder_NeedsStockAndLimit(t *testing.T) {
 	must.Get(h.DeadLetter(t.Context(), deadLetter.ID))(t)
 }
 
-// lost returns the tombstone that a buyer's query asks for in the epoch after the sale's.
-func lost(sale seckill.Sale, l reservation.OrderLine) order.Order {
+// tombstone returns the row that a buyer's query writes of an order that is lost in an epoch.
+func tombstone(goodsID, epoch int64, l reservation.OrderLine, now time.Time) order.Order {
 	return order.Order{
-		OrderLine: reservation.OrderLine{
-			OrderSn: l.OrderSn, BuyerID: l.BuyerID, Epoch: sale.Epoch + 1,
-		},
-		GoodsID: sale.GoodsID, Status: order.Failed,
-		FailureReason: order.FailedLost, CreatedAt: today, ClosedAt: today,
+		OrderLine: reservation.OrderLine{OrderSn: l.OrderSn, BuyerID: l.BuyerID, Epoch: epoch},
+		GoodsID:   goodsID, Status: order.Failed, FailureReason: order.FailedLost,
+		CreatedAt: now, ClosedAt: now,
 	}
 }
 
@@ -276,16 +274,17 @@ func lost(sale seckill.Sale, l reservation.OrderLine) order.Order {
 func (h fixture) TestWriteTombstone_KeepsALateOrderFailed(t *testing.T) {
 	sale := h.exposed(10, 5)
 	lines := h.lines(sale, 4)
-	_, err := h.WriteTombstone(t.Context(), lost(sale, lines[0]))
+	writeTombstone := func(l reservation.OrderLine) (order.Order, error) {
+		return h.WriteTombstone(t.Context(), tombstone(sale.GoodsID, sale.Epoch+1, l, today))
+	}
+	_, err := writeTombstone(lines[0])
 	require.ErrorIs(t, err, order.ErrTryAgain, "MySQL is of another epoch than Redis was")
 	h.writeAll(sale.GoodsID, lines[1])
 	h.beginEpoch(sale.GoodsID)
 	for range 2 {
-		require.True(t,
-			must.Get(h.WriteTombstone(t.Context(), lost(sale, lines[0])))(t).Tombstone())
+		require.True(t, must.Get(writeTombstone(lines[0]))(t).Tombstone())
 	}
-	require.Equal(t, order.Created,
-		must.Get(h.WriteTombstone(t.Context(), lost(sale, lines[1])))(t).Status,
+	require.Equal(t, order.Created, must.Get(writeTombstone(lines[1]))(t).Status,
 		"an existing order gets no tombstone")
 
 	b := batchOf(sale.GoodsID, lines[:3]...)
@@ -299,7 +298,7 @@ func (h fixture) TestWriteTombstone_KeepsALateOrderFailed(t *testing.T) {
 	require.Equal(t, order.FailedLost, o.FailureReason)
 	lines[0].Epoch = 2 // of the tombstone
 	require.Equal(t, lines[0], o.OrderLine)
-	must.Get(h.WriteTombstone(t.Context(), lost(sale, lines[3])))(t)
+	must.Get(writeTombstone(lines[3]))(t)
 	none := lines[3]
 	none.Quantity = 0
 	require.Empty(t, h.writeFailed(sale.GoodsID, none, order.FailedMalformed).Moves)
@@ -322,14 +321,14 @@ func (h fixture) TestWriteTombstone_RacesWithTheLateMessage(t *testing.T) {
 	for range 10 {
 		sale = h.sale(sale.GoodsID)
 		l := h.line(sale, 1, 1)
-		h.beginEpoch(sale.GoodsID)
 		b := batchOf(sale.GoodsID, l)
-		b.Epoch, b.Adopted = h.sale(sale.GoodsID).Epoch, map[string]int64{l.OrderSn: 1}
+		b.Epoch, b.Adopted = h.beginEpoch(sale.GoodsID).Epoch, map[string]int64{l.OrderSn: 1}
+		lost := tombstone(sale.GoodsID, b.Epoch, l, today)
 		var answer order.Order
 		var wg sync.WaitGroup
 		wg.Go(func() {
 			for answer.Status == "" {
-				answer, _ = h.WriteTombstone(t.Context(), lost(sale, l))
+				answer, _ = h.WriteTombstone(t.Context(), lost)
 			}
 		})
 		wg.Go(func() {

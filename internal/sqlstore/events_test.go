@@ -64,7 +64,8 @@ func (h fixture) TestEvents_EveryChangeWritesItsEvent(t *testing.T) {
 	must.Get(h.Pay(sale.GoodsID, a.OrderSn, minutes(2)))(t)
 	must.Get(h.CancelOne(sale.GoodsID, b.OrderSn, minutes(3)))(t)
 	must.Get(h.ExpireDue(ctx, sale.GoodsID, minutes(99), 10))(t)
-	lost := h.tombstone(sale, 5, minutes(100))
+	lost := h.line(sale, 5, 1)
+	must.Get(h.WriteTombstone(ctx, tombstone(sale.GoodsID, sale.Epoch, lost, minutes(100))))(t)
 	h.writeFailed(sale.GoodsID, lost, order.FailedLost) // it fills the tombstone
 	for _, move := range h.moves(sale.GoodsID) {
 		require.NoError(t, h.MarkReleased(ctx, sale.GoodsID, []string{move.ID}, minutes(100)))
@@ -91,18 +92,6 @@ func (h fixture) TestEvents_EveryChangeWritesItsEvent(t *testing.T) {
 			require.Equal(t, h.order(sale.GoodsID, e.Order.OrderSn), e.Order)
 		}
 	}
-}
-
-// tombstone writes a tombstone and returns the line of its order.
-func (h fixture) tombstone(sale seckill.Sale, buyer int64, now time.Time) reservation.OrderLine {
-	h.t.Helper()
-	l := h.line(sale, buyer, 1)
-	must.Get(h.WriteTombstone(h.t.Context(), order.Order{
-		OrderLine: reservation.OrderLine{OrderSn: l.OrderSn, Epoch: sale.Epoch},
-		GoodsID:   sale.GoodsID, Status: order.Failed, FailureReason: order.FailedLost,
-		CreatedAt: now, ClosedAt: now,
-	}))(h.t)
-	return l
 }
 
 // TestEvents_KeepTheirOrderWhereClocksLag checks that a change comes after the order's last one
@@ -141,7 +130,8 @@ func (h fixture) TestEvents_TransactionsOfASaleShareNoTime(t *testing.T) {
 	write(b)
 	write(c)
 	write(d) // finds no unit
-	lost := h.tombstone(sale, 5, today)
+	lost := h.line(sale, 5, 1)
+	must.Get(h.WriteTombstone(t.Context(), tombstone(sale.GoodsID, sale.Epoch, lost, today)))(t)
 	must.Get(h.Pay(sale.GoodsID, c.OrderSn, today))(t)
 	shipment := order.Shipment{Carrier: "DHL", TrackingNumber: "1"}
 	must.Get(h.Ship(seller(t), sale.GoodsID, c.OrderSn, shipment, today))(t)
@@ -258,7 +248,6 @@ func TestEvents_LateCommitIsNotMissed(t *testing.T) {
 		}()
 		<-open
 		fast := h.writeOrder(quick, 1)
-		h.placeEvents()
 		require.Equal(t, []string{"sale.exposed ", "order.created " + fast},
 			h.eventNames(quick.GoodsID))
 		head := must.Get(h.EventHead(t.Context()))(t)
@@ -307,11 +296,11 @@ func TestEvents_ReaderGetsEachOnceInOrder(t *testing.T) {
 		writers.Wait()
 		cancel()
 		sequencers.Wait()
-		require.False(t, read() && len(got) > sales*(1+2*batches*size))
+		require.True(t, read(), "the reader got an event that nobody wrote")
 		seen := map[string]int{}
 		for i, e := range got {
 			name := eventName(e)
-			require.Zero(t, seen[name] > 0 && e.Order.OrderSn != "", "%s twice", name)
+			require.False(t, seen[name] > 0 && e.Order.OrderSn != "", "%s twice", name)
 			seen[name]++
 			if i > 0 {
 				require.Greater(t, e.Position, got[i-1].Position)

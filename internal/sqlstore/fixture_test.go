@@ -371,9 +371,9 @@ func (h fixture) requireUnreleased(goodsID int64, n int, oldest time.Time) {
 }
 
 // requireConflict requires a Conflict.
-func requireConflict(t testing.TB, err error) {
+func requireConflict(t testing.TB, err error, why ...string) {
 	t.Helper()
-	require.Equal(t, apierror.Conflict, apierror.ReasonOf(err), "%v", err)
+	require.Equal(t, apierror.Conflict, apierror.ReasonOf(err), "%v, not %v", why, err)
 }
 
 var env = servers.NewSuite()

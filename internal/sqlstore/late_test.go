@@ -63,11 +63,8 @@ func (h fixture) TestWriteBatch_ParksLateOrders(t *testing.T) {
 	require.Equal(t, map[string]order.Status{
 		late.OrderSn: order.Queued, fresh.OrderSn: order.Created,
 	}, must.Get(h.StatusOf(t.Context(), sale.GoodsID, sns))(t))
-	tombstone := order.Order{
-		OrderLine: reservation.OrderLine{OrderSn: late.OrderSn, BuyerID: "2", Epoch: now.Epoch},
-		GoodsID:   sale.GoodsID, Status: order.Failed, FailureReason: order.FailedLost,
-	}
-	require.Equal(t, queued, must.Get(h.WriteTombstone(t.Context(), tombstone))(t))
+	lost := tombstone(sale.GoodsID, now.Epoch, late, today)
+	require.Equal(t, queued, must.Get(h.WriteTombstone(t.Context(), lost))(t))
 }
 
 // TestParkedOrder_EndsWithItsRow checks the ways in which a parked order gets its row: adopted,

@@ -9,7 +9,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"flashsale.dev/seckill/internal/apierror"
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/order/payment"
 	"flashsale.dev/seckill/internal/seckill"
@@ -22,12 +21,13 @@ func seller(t *testing.T) context.Context {
 	return seckill.WithActor(t.Context(), seckill.Actor{ID: "70", Role: seckill.Merchant})
 }
 
-// actions returns the changes of a sale's orders in its audit log, the oldest first.
-func (h fixture) actions(t *testing.T, goodsID int64) (made []salechange.Action) {
+// actions returns the seller's changes of a sale's orders in its audit log, the oldest first.
+func (h fixture) actions(goodsID int64) (made []salechange.Action) {
+	h.t.Helper()
 	for _, e := range h.auditOf(goodsID, 100) {
 		if e.Became["orderSn"] != nil || e.Action == salechange.ActExportOrders {
-			require.Equal(t, "70", e.ActorID)
-			require.Equal(t, seckill.Merchant, e.Role)
+			require.Equal(h.t, "70", e.ActorID)
+			require.Equal(h.t, seckill.Merchant, e.Role)
 			made = append([]salechange.Action{e.Action}, made...)
 		}
 	}
@@ -44,9 +44,9 @@ func (h fixture) TestRefund_ReturnsUnitsAndMoneyOnce(t *testing.T) {
 	must.Get(h.receiveOne(p, now))(t)
 
 	done := must.Get(h.CancelForMerchant(seller(t), sale.GoodsID, created, order.Paid, now))(t)
-	require.Equal(t, apierror.Conflict, apierror.ReasonOf(done.Err), "it is not paid")
+	requireConflict(t, done.Err, "it is not paid")
 	done = must.Get(h.CancelForMerchant(seller(t), sale.GoodsID, paid, order.Created, now))(t)
-	require.Equal(t, apierror.Conflict, apierror.ReasonOf(done.Err), "it is paid")
+	requireConflict(t, done.Err, "it is paid")
 	require.Empty(t, must.Get(h.DueRefunds(t.Context(), now, 10))(t))
 
 	done = must.Get(h.CancelForMerchant(seller(t), sale.GoodsID, paid, order.Paid, now))(t)
@@ -69,12 +69,12 @@ func (h fixture) TestRefund_ReturnsUnitsAndMoneyOnce(t *testing.T) {
 	require.NoError(t, done.Err)
 	require.NotNil(t, done.Move)
 	done = must.Get(h.CancelForMerchant(seller(t), sale.GoodsID, created, order.Paid, now))(t)
-	require.Equal(t, apierror.Conflict, apierror.ReasonOf(done.Err), "it was never paid")
+	requireConflict(t, done.Err, "it was never paid")
 	done = must.Get(h.CancelForMerchant(seller(t), sale.GoodsID, "0", order.Created, now))(t)
 	require.ErrorIs(t, done.Err, order.ErrNoSuchOrder)
 	require.Equal(t,
 		[]salechange.Action{salechange.ActRefundOrder, salechange.ActCancelOrder},
-		h.actions(t, sale.GoodsID), "refused changes leave no entry")
+		h.actions(sale.GoodsID), "refused changes leave no entry")
 	h.requireBalanced(sale.GoodsID)
 }
 
@@ -87,7 +87,7 @@ func (h fixture) TestShip_IsForPaidOrders(t *testing.T) {
 	must.Get(h.receiveOne(h.payment(sale, "p-1", paid), now))(t)
 	first := order.Shipment{Carrier: "邮政", TrackingNumber: "T-1"}
 	_, err := h.Ship(seller(t), sale.GoodsID, created, first, now)
-	require.Equal(t, apierror.Conflict, apierror.ReasonOf(err))
+	requireConflict(t, err)
 	_, err = h.Ship(seller(t), sale.GoodsID, "0", first, now)
 	require.ErrorIs(t, err, order.ErrNoSuchOrder)
 
@@ -106,13 +106,13 @@ func (h fixture) TestShip_IsForPaidOrders(t *testing.T) {
 	require.Equal(t, o, h.order(sale.GoodsID, paid))
 
 	done := must.Get(h.CancelForMerchant(seller(t), sale.GoodsID, paid, order.Paid, later))(t)
-	require.Equal(t, apierror.Conflict, apierror.ReasonOf(done.Err))
+	requireConflict(t, done.Err)
 	_, err = h.SetAddress(t.Context(), sale.GoodsID, paid, "~1.another")
-	require.Equal(t, apierror.Conflict, apierror.ReasonOf(err))
+	requireConflict(t, err)
 	require.Equal(t, "~1.sealed", h.order(sale.GoodsID, paid).Address)
 	must.Get(h.CancelOne(sale.GoodsID, created, now))(t)
 	_, err = h.SetAddress(t.Context(), sale.GoodsID, created, "~1.another")
-	require.Equal(t, apierror.Conflict, apierror.ReasonOf(err))
+	requireConflict(t, err)
 	_, err = h.SetAddress(t.Context(), sale.GoodsID, "0", "~1.another")
 	require.ErrorIs(t, err, order.ErrNoSuchOrder)
 	require.NoError(t, h.RecordReveal(seller(t), o, later))
@@ -120,7 +120,7 @@ func (h fixture) TestShip_IsForPaidOrders(t *testing.T) {
 	require.Equal(t, []salechange.Action{
 		salechange.ActShipOrder, salechange.ActShipOrder, salechange.ActRevealOrder,
 		salechange.ActExportOrders,
-	}, h.actions(t, sale.GoodsID))
+	}, h.actions(sale.GoodsID))
 	h.requireBalanced(sale.GoodsID)
 }
 

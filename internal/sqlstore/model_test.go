@@ -271,7 +271,9 @@ func (m *model) writeParked(rt *rapid.T, before []order.StockMove) {
 		b.Lines = append(b.Lines, m.parked[sn])
 		b.Adopted[sn] = m.parked[sn].Quantity
 	}
-	var out order.Outcome
+	out := order.Outcome{
+		Existing: make(map[string]order.Status), Failed: make(map[string]order.FailureReason),
+	}
 	for _, move := range m.fixture.moves(m.sale.GoodsID) {
 		if !slices.Contains(before, move) {
 			out.Moves = append(out.Moves, move)
@@ -280,24 +282,16 @@ func (m *model) writeParked(rt *rapid.T, before []order.StockMove) {
 	for _, l := range b.Lines {
 		switch o, err := m.find(m.sale.GoodsID, l.OrderSn); {
 		case m.orders[l.OrderSn] != nil:
-			out.Existing = with(out.Existing, l.OrderSn, m.orders[l.OrderSn].Status)
+			out.Existing[l.OrderSn] = m.orders[l.OrderSn].Status
 		case err != nil:
 			rt.Fatalf("parked order %s was not written: %v", l.OrderSn, err)
 		case o.Status == order.Failed:
-			out.Failed = with(out.Failed, l.OrderSn, o.FailureReason)
+			out.Failed[l.OrderSn] = o.FailureReason
 		default:
 			out.Created = append(out.Created, l.OrderSn)
 		}
 	}
 	m.wrote(rt, b, out)
-}
-
-func with[V any](m map[string]V, key string, value V) map[string]V {
-	if m == nil {
-		m = make(map[string]V)
-	}
-	m[key] = value
-	return m
 }
 
 func (m *model) close(rt *rapid.T) {

@@ -23,10 +23,6 @@ func (h fixture) TestCountOrders_GroupsByStatus(t *testing.T) {
 	h.writeAll(sale.GoodsID, a, b, h.line(sale, 3, 3))
 	must.Get(h.Pay(sale.GoodsID, a.OrderSn, today))(t)
 	must.Get(h.CancelOne(sale.GoodsID, b.OrderSn, today))(t)
-	sns := []string{b.OrderSn, "unknown", a.OrderSn}
-	require.ElementsMatch(t, []string{a.OrderSn, b.OrderSn},
-		orderSns(must.Get(h.OrdersByNumber(t.Context(), sale.GoodsID, sns))(t)))
-	require.Empty(t, must.Get(h.OrdersByNumber(t.Context(), sale.GoodsID, nil))(t))
 	require.Equal(t, map[order.Status]stats.Count{
 		order.Paid:      {Orders: 1, Units: 2, Amount: 3998},
 		order.Cancelled: {Orders: 1, Units: 1, Amount: 1999},
@@ -238,19 +234,27 @@ func (h fixture) TestOrdersOf_PagesNewestFirst(t *testing.T) {
 	require.Equal(t, mine[:1], sns(h.OrdersOfGoods(t.Context(), one.GoodsID, order.Paid, "", 10)))
 	require.Len(t, sns(h.OrdersOfGoods(t.Context(), one.GoodsID, order.Created, "", 10)), 5)
 	require.Len(t, sns(h.OrdersOfGoods(t.Context(), one.GoodsID, order.Created, mine[2], 10)), 2)
+}
 
-	end := mine[0][len(mine[0])-8:]
-	for _, merchant := range []string{"", one.MerchantID} {
-		found := must.Get(h.OrdersEndingWith(t.Context(), merchant, strings.ToLower(end), 10))(t)
-		require.Equal(t, mine[:1], found)
+// TestOrders_AreFoundByTheirNumbers finds a sale's orders by numbers, and those of a merchant by
+// the end of one.
+func (h fixture) TestOrders_AreFoundByTheirNumbers(t *testing.T) {
+	ctx, sale := t.Context(), h.exposed(10, 10)
+	paid, created := h.writeOrder(sale, 7), h.writeOrder(sale, 7)
+	others := h.writeOrder(h.exposed(1, 1), 7)
+	must.Get(h.Pay(sale.GoodsID, paid, today))(t)
+	sns := []string{created, "unknown", others, paid}
+	require.Equal(t, map[string]order.Status{paid: order.Paid, created: order.Created},
+		must.Get(h.StatusOf(ctx, sale.GoodsID, sns))(t))
+	require.ElementsMatch(t, []string{paid, created},
+		orderSns(must.Get(h.OrdersByNumber(ctx, sale.GoodsID, sns))(t)))
+	require.Empty(t, must.Get(h.OrdersByNumber(ctx, sale.GoodsID, nil))(t))
+
+	end := paid[len(paid)-8:]
+	for _, merchant := range []string{"", sale.MerchantID} {
+		found := must.Get(h.OrdersEndingWith(ctx, merchant, strings.ToLower(end), 10))(t)
+		require.Equal(t, []string{paid}, found)
 	}
-	require.Empty(t, must.Get(h.OrdersEndingWith(t.Context(), "another", end, 10))(t))
-	require.Empty(t, must.Get(h.OrdersEndingWith(t.Context(), "", "--------", 10))(t))
-
-	states := must.Get(h.StatusOf(t.Context(), one.GoodsID, append(mine, "unknown")))(t)
-	require.Equal(t, map[string]order.Status{
-		mine[0]: order.Paid, mine[2]: order.Created, mine[4]: order.Created,
-	}, states)
-	require.Empty(t, must.Get(h.OrdersByNumber(t.Context(), two.GoodsID, mine[:1]))(t),
-		"the order belongs to another goods")
+	require.Empty(t, must.Get(h.OrdersEndingWith(ctx, "another", end, 10))(t))
+	require.Empty(t, must.Get(h.OrdersEndingWith(ctx, "", "--------", 10))(t))
 }

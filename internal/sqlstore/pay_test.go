@@ -78,7 +78,7 @@ func (h fixture) TestReceive_RefundsWhatAnOrderCannotKeep(t *testing.T) {
 		"another amount later":   {ID: "p-1", GoodsID: sale.GoodsID, OrderSn: paid, Amount: 1},
 	} {
 		_, err := h.receiveOne(p, now)
-		require.Equal(t, apierror.Conflict, apierror.ReasonOf(err), name)
+		requireConflict(t, err, name)
 	}
 	_, err := h.receiveOne(h.payment(sale, "p-9", "0"), now)
 	require.ErrorIs(t, err, order.ErrNoSuchOrder)

@@ -12,7 +12,6 @@ import (
 	"flashsale.dev/seckill/internal/order/message"
 	"flashsale.dev/seckill/internal/order/retention"
 	"flashsale.dev/seckill/internal/seckill"
-	"flashsale.dev/seckill/internal/seckill/reservation"
 	"flashsale.dev/seckill/internal/seckill/salechange"
 	"flashsale.dev/seckill/internal/testing/must"
 )
@@ -79,17 +78,11 @@ func (h fixture) TestForget_DeletesFinishedWorkInBatches(t *testing.T) {
 // and only of a sale that was retired long ago. Their number gets the same answer again.
 func (h fixture) TestForgetTombstones_OfRetiredSales(t *testing.T) {
 	ctx, sale, live := t.Context(), h.exposed(20, 5), h.exposed(20, 5)
-	tombstone := func(of seckill.Sale) order.Order {
-		o := order.Order{
-			OrderLine: reservation.OrderLine{
-				OrderSn: h.line(of, 1, 1).OrderSn, BuyerID: "1", Epoch: of.Epoch,
-			},
-			GoodsID: of.GoodsID, Status: order.Failed, FailureReason: order.FailedLost,
-			CreatedAt: today, ClosedAt: today,
-		}
+	lost := func(of seckill.Sale) order.Order {
+		o := tombstone(of.GoodsID, of.Epoch, h.line(of, 1, 1), today)
 		return must.Get(h.WriteTombstone(ctx, o))(t)
 	}
-	empty, living := tombstone(sale), tombstone(live)
+	empty, living := lost(sale), lost(live)
 	filled := h.line(sale, 2, 1)
 	h.writeFailed(sale.GoodsID, filled, order.FailedLost)
 	require.NoError(t, h.db.Exec("UPDATE sales SET retired_at = ? WHERE goods_id = ?",

@@ -245,7 +245,7 @@ func (h fixture) TestDeliveries_AreListedRetriedAndForgotten(t *testing.T) {
 	require.NoError(t, h.SaveProgress(ctx, e, &again))
 	require.Zero(t, must.Get(h.FindEndpoint(ctx, "e"))(t).Retries)
 	_, err = h.RetryDelivery(ctx, "e", "d1", minutes(4))
-	require.Equal(t, apierror.Conflict, apierror.ReasonOf(err), "it succeeded")
+	requireConflict(t, err, "it succeeded")
 	require.Zero(t, must.Get(h.Forget(ctx, retention.Deliveries, minutes(2), 10))(t))
 	require.Equal(t, 1, must.Get(h.Forget(ctx, retention.Deliveries, minutes(9), 1))(t))
 	require.Equal(t, 1, must.Get(h.Forget(ctx, retention.Deliveries, minutes(9), 10))(t))
