@@ -36,8 +36,9 @@ func TestDispatcher_SendsSignedBatchesInOrder(t *testing.T) {
 	before := f.sale()
 	f.orders(before, 1)
 	r := newReceiver(t, nil)
-	types, batch := []event.Type{event.OrderCreated, event.OrderCancelled}, int64(4)
-	e, secret := f.endpoint(r.URL+"/hook?x=1", webhook.Change{Types: &types, MaxBatch: &batch})
+	e, secret := f.endpoint(r.URL+"/hook?x=1", webhook.Change{
+		Types: &[]event.Type{event.OrderCreated, event.OrderCancelled}, MaxBatch: new(int64(4)),
+	})
 	sale := f.sale()
 	sns := f.orders(sale, 6)
 	f.cancel(sale, sns[:3])
@@ -75,8 +76,7 @@ func TestDispatcher_SendsSignedBatchesInOrder(t *testing.T) {
 // TestDispatcher_RepeatsTheRequestUntilTheReceiverIsBack checks that nothing is lost: the same
 // request is repeated with growing pauses, and the rest follows in order once the receiver is back.
 func TestDispatcher_RepeatsTheRequestUntilTheReceiverIsBack(t *testing.T) {
-	f := newFixture(t, sqliteFile(t))
-	f.store.now = time.Now().UTC().Truncate(time.Millisecond)
+	f := newStoppedFixture(t)
 	began := f.store.now
 	r := newReceiver(t, answerStatus(http.StatusInternalServerError))
 	e, secret := f.endpoint(r.URL, webhook.Change{MaxBatch: new(int64(3))})
@@ -118,8 +118,7 @@ func TestDispatcher_RepeatsTheRequestUntilTheReceiverIsBack(t *testing.T) {
 // TestDispatcher_SendsAtOnceToAURLChangedDuringAnAttempt checks that a delivery is sent to a new
 // URL at once which the owner sets while an attempt at the old one is in progress.
 func TestDispatcher_SendsAtOnceToAURLChangedDuringAnAttempt(t *testing.T) {
-	f := newFixture(t, sqliteFile(t))
-	f.store.now = time.Now().UTC().Truncate(time.Millisecond)
+	f := newStoppedFixture(t)
 	repaired := newReceiver(t, nil)
 	var id string
 	broken := newReceiver(t, func(w http.ResponseWriter, _ *http.Request) {
@@ -144,8 +143,7 @@ func TestDispatcher_SendsAtOnceToAURLChangedDuringAnAttempt(t *testing.T) {
 // next attempt is sent at once when its owner asks for it, also during an attempt that fails. It
 // keeps its place.
 func TestDispatcher_RetriesAPendingDeliveryAtOnceInItsPlace(t *testing.T) {
-	f := newFixture(t, sqliteFile(t))
-	f.store.now = time.Now().UTC().Truncate(time.Millisecond)
+	f := newStoppedFixture(t)
 	var id string
 	retry := func() {
 		f.store.pass(time.Second)
@@ -154,8 +152,7 @@ func TestDispatcher_RetriesAPendingDeliveryAtOnceInItsPlace(t *testing.T) {
 		assert.Equal(t, []any{webhook.Pending, false}, []any{d.State, d.Retried})
 	}
 	r := newReceiver(t, answerStatus(http.StatusInternalServerError))
-	one := int64(1)
-	e, _ := f.endpoint(r.URL, webhook.Change{MaxBatch: &one})
+	e, _ := f.endpoint(r.URL, webhook.Change{MaxBatch: new(int64(1))})
 	id = e.ID
 	f.orders(f.sale(), 1)
 	d := f.dispatcher(r)
@@ -198,8 +195,7 @@ func (s headHook) EventHead(ctx context.Context) (int64, error) {
 func TestDispatcher_SendsTypesAddedWhileItSleeps(t *testing.T) {
 	for _, former := range []event.Type{event.OrderPaid, event.OrderCreated} {
 		t.Run(string(former), func(t *testing.T) {
-			f := newFixture(t, sqliteFile(t))
-			f.store.now = time.Now().UTC().Truncate(time.Millisecond)
+			f := newStoppedFixture(t)
 			r := newReceiver(t, nil)
 			e, _ := f.endpoint(r.URL, webhook.Change{Types: &[]event.Type{former}})
 			sale := f.sale()
@@ -239,8 +235,7 @@ func (s killed) SaveProgress(ctx context.Context, e webhook.Endpoint, d *webhook
 // attempt, or was made and not attempted, is sent at once after the database's clock was set back
 // by an hour. It then waits as ever.
 func TestDispatcher_SendsAtOnceAfterTheClockIsSetBack(t *testing.T) {
-	f := newFixture(t, sqliteFile(t))
-	f.store.now = time.Now().UTC().Truncate(time.Millisecond)
+	f := newStoppedFixture(t)
 	r := newReceiver(t, answerStatus(http.StatusInternalServerError))
 	f.endpoint(r.URL, webhook.Change{})
 	f.orders(f.sale(), 1)
@@ -283,8 +278,7 @@ func TestDispatcher_ServesAChangeAfterTheClockIsSetBack(t *testing.T) {
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := newFixture(t, sqliteFile(t))
-			f.store.now = time.Now().UTC().Truncate(time.Millisecond)
+			f := newStoppedFixture(t)
 			r := newReceiver(t, answerStatus(http.StatusInternalServerError))
 			e, _ := f.endpoint(r.URL, webhook.Change{})
 			d := f.dispatcher(r)
@@ -314,8 +308,7 @@ func TestDispatcher_ServesAChangeAfterTheClockIsSetBack(t *testing.T) {
 // its own. Dead ones are sent again on demand with one attempt, and the endpoint is disabled after
 // five days.
 func TestDispatcher_EndsEachDeliveryAsDeadAfterADay(t *testing.T) {
-	ctx, f := t.Context(), newFixture(t, sqliteFile(t))
-	f.store.now = time.Now().UTC().Truncate(time.Millisecond)
+	ctx, f := t.Context(), newStoppedFixture(t)
 	r := newReceiver(t, answerStatus(http.StatusServiceUnavailable))
 	e, secret := f.endpoint(r.URL, webhook.Change{MaxBatch: new(int64(1))})
 	sns := f.orders(f.sale(), 2)
@@ -484,8 +477,7 @@ func TestDispatcher_StopsAfterTheAttempt(t *testing.T) {
 // not stored is sent again with the same id and body when the lease has ended. A dispatcher whose
 // lease is lost stores nothing.
 func TestDispatcher_RepeatsADeliveryWhoseOutcomeIsNotStored(t *testing.T) {
-	ctx, f := t.Context(), newFixture(t, sqliteFile(t))
-	f.store.now = time.Now().UTC().Truncate(time.Millisecond)
+	ctx, f := t.Context(), newStoppedFixture(t)
 	r := newReceiver(t, nil)
 	e, _ := f.endpoint(r.URL, webhook.Change{})
 	f.orders(f.sale(), 3)
@@ -535,8 +527,7 @@ func (c *counts) CountedDead(n int64) { c.dead = n }
 // dead at once, and a later event is sent. Both are counted, and an operator reads of the dead one
 // in the log.
 func TestDispatcher_SendsNothingWithoutTheSecretOrTheEvents(t *testing.T) {
-	f := newFixture(t, sqliteFile(t))
-	f.store.now = time.Now().UTC().Truncate(time.Millisecond)
+	f := newStoppedFixture(t)
 	r := newReceiver(t, nil)
 	e, _ := f.endpoint(r.URL, webhook.Change{MaxBatch: new(int64(10))})
 	sale := f.sale()
@@ -574,8 +565,7 @@ func TestDispatcher_SendsNothingWithoutTheSecretOrTheEvents(t *testing.T) {
 // TestDispatcher_RotatedSecretsOverlap checks that requests verify with both secrets for a day
 // after a rotation, and then with the new one only.
 func TestDispatcher_RotatedSecretsOverlap(t *testing.T) {
-	ctx, f := t.Context(), newFixture(t, sqliteFile(t))
-	f.store.now = time.Now().UTC()
+	ctx, f := t.Context(), newStoppedFixture(t)
 	r := newReceiver(t, nil)
 	e, old := f.endpoint(r.URL, webhook.Change{})
 	sale := f.sale()
@@ -606,8 +596,7 @@ func TestDispatcher_RotatedSecretsOverlap(t *testing.T) {
 // receiver's secret although two rotations did not reach it. They also verify with the secrets of
 // the last two rotations. No former secret verifies after a day.
 func TestDispatcher_SignsForAReceiverThatMissedTwoRotations(t *testing.T) {
-	f := newFixture(t, sqliteFile(t))
-	f.store.now = time.Now().UTC()
+	f := newStoppedFixture(t)
 	r := newReceiver(t, nil)
 	e, first := f.endpoint(r.URL, webhook.Change{})
 	secrets := []string{first}

@@ -92,7 +92,18 @@ func newFixture(t testing.TB, dsn string) *fixture {
 		t: t, store: &store{Store: db}, keys: keys,
 		allow: must.Get(webhook.ParseAllow([]string{"127.0.0.1"}))(t), due: make(chan struct{}, 1),
 	}
-	f.service = &webhook.Service{Store: f.store, Secrets: keys, Allow: f.allow, Log: slog.New(slog.NewTextHandler(&f.log, nil))}
+	f.service = &webhook.Service{
+		Store: f.store, Secrets: keys, Allow: f.allow,
+		Log: slog.New(slog.NewTextHandler(&f.log, nil)),
+	}
+	return f
+}
+
+// newStoppedFixture returns a fixture on SQLite whose clock moves only by pass.
+func newStoppedFixture(t testing.TB) *fixture {
+	t.Helper()
+	f := newFixture(t, sqliteFile(t))
+	f.store.now = time.Now().UTC().Truncate(time.Millisecond)
 	return f
 }
 
@@ -161,7 +172,9 @@ func (f *fixture) orders(sale seckill.Sale, n int) (sns []string) {
 	f.t.Helper()
 	now, keys := time.Now().UTC(), ordersn.NewKeys([]byte("a secret of the tests, 32 bytes."))
 	for len(sns) < n {
-		b := orderwriter.Batch{GoodsID: sale.GoodsID, Times: order.Times{Now: now, PayBy: now.Add(time.Hour)}}
+		b := orderwriter.Batch{
+			GoodsID: sale.GoodsID, Times: order.Times{Now: now, PayBy: now.Add(time.Hour)},
+		}
 		for range min(500, n-len(sns)) {
 			buyer, at := strconv.Itoa(len(sns)+1), now.Add(-time.Duration(len(sns))*time.Millisecond)
 			sn := keys.Issue(sale.GoodsID, buyer, at).String()
@@ -206,7 +219,7 @@ type receiver struct {
 
 	mu     sync.Mutex
 	secret string
-	last   bool // the answer is that of one request only
+	last   bool // the answer is that of the next request only
 	all    []got
 }
 
@@ -232,11 +245,9 @@ func (r *receiver) serve(w http.ResponseWriter, req *http.Request) {
 		r.answer = nil
 	}
 	r.mu.Unlock()
-	if secret != "" {
-		if !verifies(secret, g) {
-			http.Error(w, "bad signature", http.StatusUnauthorized)
-			return
-		}
+	if secret != "" && !verifies(secret, g) {
+		http.Error(w, "bad signature", http.StatusUnauthorized)
+		return
 	}
 	if answer != nil {
 		answer(w, req)
@@ -259,10 +270,9 @@ func (r *receiver) set(answer http.HandlerFunc) {
 
 // setOnce sets the answer of the next request; those after it get 204.
 func (r *receiver) setOnce(answer http.HandlerFunc) {
-	r.set(answer)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.last = true
+	r.answer, r.last = answer, true
 }
 
 func (r *receiver) expect(secret string) {
