@@ -55,21 +55,33 @@ func (q *queue) send(messages int) {
 	}
 }
 
+// run runs a consumer until stop is called.
+func run(t *testing.T, c *orderwriter.Consumer) (stop func()) {
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- c.Run(ctx) }()
+	return func() {
+		t.Helper()
+		cancel()
+		require.NoError(t, <-ended)
+	}
+}
+
+// consumer returns a consumer whose full batches have 4 messages.
+func (q *queue) consumer(linger time.Duration) *orderwriter.Consumer {
+	return &orderwriter.Consumer{
+		Writer: &orderwriter.Writer{Store: q, Log: slog.New(slog.DiscardHandler)},
+		Source: q, BatchSize: 4, Linger: linger,
+	}
+}
+
 // TestConsumer_BatchesKeepADistanceUnlessFull checks the times of batches on a clock that moves
-// only while nothing runs. The linger is 50 ms and a full batch has 4 messages.
+// only while nothing runs.
 func TestConsumer_BatchesKeepADistanceUnlessFull(t *testing.T) {
 	const ms = time.Millisecond
 	synctest.Test(t, func(t *testing.T) {
 		q := &queue{deliveries: make(chan order.Delivery), began: time.Now()}
-		consumer := &orderwriter.Consumer{
-			Writer:    &orderwriter.Writer{Store: q, Log: slog.New(slog.DiscardHandler)},
-			Source:    q,
-			BatchSize: 4, Linger: 50 * ms,
-		}
-		ctx, stop := context.WithCancel(t.Context())
-		ended := make(chan error, 1)
-		go func() { ended <- consumer.Run(ctx) }()
-
+		stop := run(t, q.consumer(50*ms))
 		q.send(1) // in a queue that had no consumer before
 		time.Sleep(10 * ms)
 		q.send(1)
@@ -83,7 +95,6 @@ func TestConsumer_BatchesKeepADistanceUnlessFull(t *testing.T) {
 		q.send(9)       // two full batches, and one that is not
 		time.Sleep(time.Second)
 		stop()
-		require.NoError(t, <-ended)
 		require.Equal(t, []batch{
 			{2, 50 * ms},
 			{1, 1000 * ms},
@@ -101,20 +112,12 @@ func TestConsumer_BatchesKeepADistanceUnlessFull(t *testing.T) {
 func TestConsumer_EndedStreamWritesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := &queue{deliveries: make(chan order.Delivery)}
-		consumer := &orderwriter.Consumer{
-			Writer:    &orderwriter.Writer{Store: q, Log: slog.New(slog.DiscardHandler)},
-			Source:    q,
-			BatchSize: 4, Linger: time.Minute,
-		}
-		ctx, stop := context.WithCancel(t.Context())
-		ended := make(chan error, 1)
-		go func() { ended <- consumer.Run(ctx) }()
+		stop := run(t, q.consumer(time.Minute))
 		q.send(1)
 		q.closed = true
 		close(q.deliveries)
 		time.Sleep(time.Second)
 		stop()
-		require.NoError(t, <-ended)
 		require.Zero(t, q.dead)
 	})
 }

@@ -98,9 +98,7 @@ func (s *slowSale) Ack(tag uint64) error {
 func TestConsumer_SlowSaleDelaysNoOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSlowSale(3)
-		ctx, stop := context.WithCancel(t.Context())
-		ended := make(chan error, 1)
-		go func() { ended <- s.consumer(s).Run(ctx) }()
+		stop := run(t, s.consumer(s))
 		const barrier = 0
 		for i, goods := range []int64{1, 2, 1, barrier, 3, 4, 2, 5} {
 			body := must.Get(message.EncodeBarrier(1, message.Barrier{Epoch: 1}))(t)
@@ -121,7 +119,6 @@ func TestConsumer_SlowSaleDelaysNoOther(t *testing.T) {
 		require.EqualValues(t, 8, s.acked[len(s.acked)-1])
 		require.IsIncreasing(t, s.acked)
 		stop()
-		require.NoError(t, <-ended)
 	})
 }
 
@@ -131,7 +128,7 @@ func TestConsumer_SlowSaleDelaysNoOther(t *testing.T) {
 func TestConsumer_StopAcknowledgesNoUnwrittenMessage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSlowSale(everySale)
-		ctx, stop := context.WithCancel(t.Context())
+		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() { ended <- s.consumer(s).Run(ctx) }()
 		for goods := range int64(10) {
@@ -140,7 +137,7 @@ func TestConsumer_StopAcknowledgesNoUnwrittenMessage(t *testing.T) {
 			}
 		}
 		time.Sleep(time.Second)
-		stop()
+		cancel()
 		close(s.release)
 		require.NoError(t, <-ended)
 		require.Len(t, take(s.written), 9)
@@ -187,11 +184,9 @@ func (r *refusing) AddDeadLetter(_ context.Context, d order.DeadLetter) error {
 func TestWriter_ForgedLinesBecomeDeadLetters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &refusing{slowSale: newSlowSale(everySale)}
-		ctx, stop := context.WithCancel(t.Context())
-		ended := make(chan error, 1)
 		consumer, log := r.consumer(r), testlog.New()
 		consumer.Log = slog.New(slog.NewTextHandler(log, nil))
-		go func() { ended <- consumer.Run(ctx) }()
+		stop := run(t, consumer)
 		right, buyers, goods, nothing := numbered(1), numbered(1), numbered(2), numbered(1)
 		buyers.BuyerID, nothing.Quantity = "8", 0
 		forged := []reservation.OrderLine{buyers, goods, nothing}
@@ -208,7 +203,6 @@ func TestWriter_ForgedLinesBecomeDeadLetters(t *testing.T) {
 		}
 		time.Sleep(time.Second)
 		stop()
-		require.NoError(t, <-ended)
 		require.Equal(t, []string{right.OrderSn}, r.lines)
 		require.Equal(t, []string{unknown.OrderSn + " " + string(order.FailedNoSale)}, r.failed)
 		require.Len(t, r.dead, len(forged))
@@ -241,14 +235,11 @@ func TestWriter_LogsTheFirstLongFailure(t *testing.T) {
 		l := locked{newSlowSale(1)}
 		consumer, log := l.consumer(l), testlog.New()
 		consumer.Log = slog.New(slog.NewTextHandler(log, nil))
-		ctx, stop := context.WithCancel(t.Context())
-		ended := make(chan error, 1)
-		go func() { ended <- consumer.Run(ctx) }()
+		stop := run(t, consumer)
 		l.deliveries <- order.Delivery{Body: message.EncodeOrder(1, numbered(1)), Tag: 1}
 		time.Sleep(6 * time.Second)
 		require.Contains(t, log.Next(t), "lock wait timeout exceeded")
 		stop()
-		require.NoError(t, <-ended)
 	})
 }
 

@@ -19,6 +19,24 @@ import (
 
 const goodsID = 42
 
+var keys = ordersn.NewKeys([]byte("0123456789abcdef0123456789abcdef"))
+
+// newService returns a service whose publish deadline is a second.
+func newService(
+	sales order.SaleReader, redis purchase.ReservationStore, orders purchase.Orders,
+	publisher order.Publisher,
+) *purchase.Service {
+	return purchase.NewService(sales, redis, orders, publisher, keys, nil, nil, nil, time.Second,
+		slog.New(slog.DiscardHandler))
+}
+
+// request returns the purchase of a unit.
+func request(buyer, path string) purchase.Request {
+	return purchase.Request{
+		GoodsID: goodsID, Buyer: seckill.Actor{ID: buyer}, Path: path, Quantity: 1,
+	}
+}
+
 // redis records when each batch reaches it. Every buyer gets the same verdict at once.
 type redis struct {
 	purchase.ReservationStore
@@ -71,17 +89,12 @@ func secondBatch(
 	t *testing.T, verdict reservation.VerdictCode, confirmsAfter time.Duration,
 ) (second batch, failed []error) {
 	t.Helper()
-	const deadline = time.Second
 	store := &redis{began: time.Now(), batches: make(chan batch, 4), verdict: verdict}
-	keys := ordersn.NewKeys([]byte("0123456789abcdef0123456789abcdef"))
-	service := purchase.NewService(sales{}, store, nil, broker{confirmsAfter}, keys, nil, nil, nil,
-		deadline, slog.New(slog.DiscardHandler))
+	service := newService(sales{}, store, nil, broker{confirmsAfter})
 	errs := make(chan error, 4)
 	place := func(buyer string) {
 		path := keys.Issue(goodsID, buyer, time.Now()).Path()
-		_, err := service.Place(t.Context(), purchase.Request{
-			GoodsID: goodsID, Buyer: seckill.Actor{ID: buyer}, Path: path, Quantity: 1,
-		})
+		_, err := service.Place(t.Context(), request(buyer, path))
 		errs <- err
 	}
 	go place("1")
@@ -161,16 +174,11 @@ func (r *soldOutRedis) SoldOut(
 // decides whether Redis is asked. It ends with a unit that has returned, or with an error.
 func TestCheckSoldOut_AsksOnlyAfterACallThatFoundNoUnit(t *testing.T) {
 	store := &soldOutRedis{redis: redis{batches: make(chan batch, 4), verdict: reservation.TooFew}}
-	keys := ordersn.NewKeys([]byte("0123456789abcdef0123456789abcdef"))
-	service := purchase.NewService(sales{}, store, nil, broker{}, keys, nil, nil, nil, time.Second,
-		slog.New(slog.DiscardHandler))
-	request := func(issued time.Time) purchase.Request {
-		return purchase.Request{
-			GoodsID: goodsID, Buyer: seckill.Actor{ID: "1"}, Quantity: 1,
-			Path: keys.Issue(goodsID, "1", issued).Path(),
-		}
+	service := newService(sales{}, store, nil, broker{})
+	issuedAt := func(issued time.Time) purchase.Request {
+		return request("1", keys.Issue(goodsID, "1", issued).Path())
 	}
-	valid := request(time.Now())
+	valid := issuedAt(time.Now())
 	expectRefusal := func(reason apierror.Reason, p purchase.Request, asked int) {
 		t.Helper()
 		require.Equal(t, reason, apierror.ReasonOf(service.CheckSoldOut(t.Context(), p)))
@@ -183,9 +191,9 @@ func TestCheckSoldOut_AsksOnlyAfterACallThatFoundNoUnit(t *testing.T) {
 	expectRefusal("", valid, 0)
 	sellsOut()
 	expectRefusal(apierror.SoldOut, valid, 1)
-	expectRefusal("", request(time.Now().Add(-ordersn.PathTTL)), 1) // it may have an order
+	expectRefusal("", issuedAt(time.Now().Add(-ordersn.PathTTL)), 1) // it may have an order
 	invented := valid
-	invented.Path = request(time.Now()).Path[:31] + "x"
+	invented.Path = valid.Path[:31] + "x"
 	expectRefusal("", invented, 1)
 	store.away = context.DeadlineExceeded
 	expectRefusal(apierror.Unavailable, valid, 2)

@@ -3,7 +3,6 @@ package purchase_test
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"testing"
 	"time"
 
@@ -11,7 +10,6 @@ import (
 
 	"flashsale.dev/seckill/internal/apierror"
 	"flashsale.dev/seckill/internal/order"
-	"flashsale.dev/seckill/internal/order/purchase"
 	"flashsale.dev/seckill/internal/ordersn"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/reservation"
@@ -59,13 +57,8 @@ func TestPlace_RepeatedPathIsConfirmedWithItsOrder(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := c.repeated
 			r.batches, r.verdict = make(chan batch, 1), reservation.Repeated
-			keys := ordersn.NewKeys([]byte("0123456789abcdef0123456789abcdef"))
-			service := purchase.NewService(sales{}, &r, &r, &r, keys, nil, nil, nil, time.Second,
-				slog.New(slog.DiscardHandler))
 			number := keys.Issue(goodsID, "1", time.Now())
-			sn, err := service.Place(t.Context(), purchase.Request{
-				GoodsID: goodsID, Buyer: seckill.Actor{ID: "1"}, Path: number.Path(), Quantity: 1,
-			})
+			sn, err := newService(sales{}, &r, &r, &r).Place(t.Context(), request("1", number.Path()))
 			require.Equal(t, c.reason, apierror.ReasonOf(err))
 			require.Equal(t, c.published, r.published)
 			if c.reason == "" {
@@ -100,7 +93,6 @@ func (r *shutRedis) ExposedSale(context.Context, int64) (seckill.View, error) { 
 // TestPlace_ShutGateRefusesOnlyWhatIsOver checks that a path is refused for good only if it can
 // have no order in the queue. Any other one asks again.
 func TestPlace_ShutGateRefusesOnlyWhatIsOver(t *testing.T) {
-	keys := ordersn.NewKeys([]byte("0123456789abcdef0123456789abcdef"))
 	now := time.Now()
 	valid := keys.Issue(goodsID, "1", now).Path()
 	expired := keys.Issue(goodsID, "1", now.Add(-ordersn.PathTTL)).Path()
@@ -127,11 +119,7 @@ func TestPlace_ShutGateRefusesOnlyWhatIsOver(t *testing.T) {
 			if c.over {
 				r.sale.EndAt = now
 			}
-			service := purchase.NewService(r, r, r, broker{}, keys, nil, nil, nil, time.Second,
-				slog.New(slog.DiscardHandler))
-			_, err := service.Place(t.Context(), purchase.Request{
-				GoodsID: goodsID, Buyer: seckill.Actor{ID: "1"}, Path: c.path, Quantity: 1,
-			})
+			_, err := newService(r, r, r, broker{}).Place(t.Context(), request("1", c.path))
 			require.ErrorContains(t, err, c.refusal)
 		})
 	}
