@@ -55,7 +55,7 @@ func (h *fixture) rebuilder(store rebuild.Store) *rebuild.Rebuilder {
 // epochOf requires that the gate of a sale is open, and returns its epoch in Redis.
 func (h *fixture) epochOf(goods int64) int64 {
 	h.t.Helper()
-	v := must.Get(h.redis.View(h.t.Context(), goods))(h.t)
+	v := h.view(goods)
 	require.Equal(h.t, seckill.GateOpen, v.Gate)
 	return v.Epoch
 }
@@ -116,7 +116,7 @@ func TestCompareHoldings_AsleepShutsNoNewerEpoch(t *testing.T) {
 	r.Redis = asleepRedis{h.redis, func() {
 		must.Get(h.rebuilder(h.store).Rebuild(t.Context(), goods, "test"))(t)
 	}}
-	err := r.CompareHoldings(t.Context(), must.Get(h.redis.View(t.Context(), goods))(t))
+	err := r.CompareHoldings(t.Context(), h.view(goods))
 	require.EqualValues(t, 2, h.epochOf(goods))
 	require.ErrorIs(t, err, rebuild.ErrFenced)
 }
@@ -221,7 +221,7 @@ func TestReconcile_AsleepReturnsNoUnitsOfARequeuedOrder(t *testing.T) {
 	require.Equal(t, apierror.Conflict, apierror.ReasonOf(err))
 	moves := must.Get(h.store.MovesOfOrder(t.Context(), goods, l.OrderSn))(t)
 	h.releaser().Release(t.Context(), moves)
-	v := must.Get(h.redis.View(t.Context(), goods))(t)
+	v := h.view(goods)
 	require.Equal(t, must.Get(h.store.Sale(t.Context(), goods))(t).Stock, v.Available,
 		"Redis sells units that MySQL does not have")
 	h.runWorkers(settings())
@@ -271,7 +271,7 @@ func TestRequeue_AsleepRestoresNoOrderThatWasDecided(t *testing.T) {
 			asleep := *h.DeadLetters
 			asleep.Store = asleepRequeue{h.store, func() { c.meanwhile(h, d) }}
 			_, err := asleep.Requeue(t.Context(), operator, d.ID)
-			v := must.Get(h.redis.View(t.Context(), goods))(t)
+			v := h.view(goods)
 			require.Equal(t, []int64{5, 0, 0}, []int64{v.Available, v.Pending, v.Sold})
 			require.Equal(t, c.refusal, apierror.ReasonOf(err), "%v", err)
 			require.Equal(t, c.status, h.find(7, l.OrderSn).Status)
@@ -297,7 +297,7 @@ func TestRequeue_UnwrittenOrderKeepsItsUnits(t *testing.T) {
 	require.NoError(t, h.store.AddDeadLetter(t.Context(), dead))
 	_, err := h.DeadLetters.Requeue(t.Context(), operator, dead.ID)
 	require.Equal(t, apierror.Conflict, apierror.ReasonOf(err), "%v", err)
-	v := must.Get(h.redis.View(t.Context(), goods))(t)
+	v := h.view(goods)
 	require.EqualValues(t, []int64{2, 3}, []int64{v.Available, v.Pending})
 	h.runWorkers(settings())
 	h.settles(goods, 2, 3)
@@ -445,7 +445,7 @@ func TestRequeue_PlansNoReturnOfARestoredOrder(t *testing.T) {
 	o := must.Get(asleep.Requeue(t.Context(), operator, d.ID))(t)
 	require.Equal(t, order.Created, o.Status)
 	require.Empty(t, must.Get(h.store.MovesOfOrder(t.Context(), goods, l.OrderSn))(t))
-	v := must.Get(h.redis.View(t.Context(), goods))(t)
+	v := h.view(goods)
 	require.Equal(t, []int64{4, 1}, []int64{v.Available, v.Pending})
 }
 
@@ -457,7 +457,7 @@ func TestRelease_WaitsForARequeueThatCommits(t *testing.T) {
 	goods := h.exposeSale(5, 1).GoodsID
 	l, undo := h.failed(goods, 7)
 	must.Get(h.redis.Retake(t.Context(), goods, 1, 2, l))(t)
-	require.EqualValues(t, 4, must.Get(h.redis.View(t.Context(), goods))(t).Available)
+	require.EqualValues(t, 4, h.view(goods).Available)
 
 	db := must.Get(sql.Open(h.driver, h.file))(t)
 	defer db.Close()
@@ -475,6 +475,6 @@ func TestRelease_WaitsForARequeueThatCommits(t *testing.T) {
 	}
 	require.NoError(t, tx.Commit())
 	<-released
-	v := must.Get(h.redis.View(t.Context(), goods))(t)
+	v := h.view(goods)
 	require.EqualValues(t, []int64{4, 1}, []int64{v.Available, v.Pending})
 }

@@ -7,8 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/alicebob/miniredis/v2"
-	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/apierror"
@@ -64,7 +62,7 @@ func TestChange_OlderThanCloseDoesNotReopen(t *testing.T) {
 	must.Get(h.Sales.Close(t.Context(), operator, goods))(t)
 	close(slow.resume)
 	require.NoError(t, <-changed)
-	v := must.Get(h.redis.View(t.Context(), goods))(t)
+	v := h.view(goods)
 	require.Equal(t, seckill.Closed, v.Status)
 	require.EqualValues(t, 1, v.PerBuyerLimit, "closing brings the whole row")
 }
@@ -88,7 +86,7 @@ func requireAnsweredOnceBuyersHave(t *testing.T, c salechange.Change) {
 		h.t.Helper()
 		must.Get(sales.Change(h.t.Context(), operator, goods, c, key))(h.t)
 		sale := must.Get(h.store.Sale(h.t.Context(), goods))(h.t)
-		require.True(h.t, sale.SameTerms(must.Get(h.redis.View(h.t.Context(), goods))(h.t).Sale))
+		require.True(h.t, sale.SameTerms(h.view(goods).Sale))
 	}
 	refused := func(h *fixture, goods int64) {
 		h.t.Helper()
@@ -110,9 +108,7 @@ func requireAnsweredOnceBuyersHave(t *testing.T, c salechange.Change) {
 		h.failsOver("one", time.Minute)
 		goods := h.exposeSale(10, 2).GoodsID
 		replaced, before := h.Sales, h.redis
-		client := redis.NewClient(&redis.Options{Addr: miniredis.RunT(t).Addr()})
-		t.Cleanup(func() { _ = client.Close() })
-		h.parts.Redis = client
+		_, h.parts.Redis = newMini(t)
 		h.failsOver("two", time.Minute)
 		refused(h, goods)
 		h.redis = before
@@ -160,7 +156,7 @@ func TestClose_DuringALoadStaysClosed(t *testing.T) {
 				must.Get(h.Sales.Close(t.Context(), operator, goods))(t)
 			}), rebuild.ErrFenced)
 			require.NoError(t, h.beginEpoch(goods, func() {}))
-			v := must.Get(h.redis.View(t.Context(), goods))(t)
+			v := h.view(goods)
 			require.Equal(t, seckill.GateOpen, v.Gate)
 			require.Equal(t, seckill.Closed, v.Status)
 		})
@@ -196,7 +192,7 @@ func TestClose_BeforeRedisIsEmptiedStaysClosed(t *testing.T) {
 				v.Gate, v.Status, v.EndAt, v.Now)
 			require.ErrorIs(t, err, rebuild.ErrFenced)
 			require.NoError(t, h.beginEpoch(goods, func() {}))
-			v = must.Get(h.redis.View(t.Context(), goods))(t)
+			v = h.view(goods)
 			require.Equal(t, seckill.GateOpen, v.Gate)
 			require.True(t, v.SameTerms(must.Get(h.store.Sale(t.Context(), goods))(t)))
 		})
@@ -209,17 +205,15 @@ func TestChange_OfTheStockKeepsNoSaleShut(t *testing.T) {
 	h := newFixture(t)
 	goods := h.exposeSale(10, 2).GoodsID
 	must.Get(h.redis.Shut(t.Context(), goods, 1))(t)
-	token := must.Get(h.store.NextRebuildToken(t.Context(), goods))(t).Number
-	_, err := rebuild.Opener{Store: h.store, Redis: interrupted{h.redis, func() {
-		change := func(units int64) error {
-			_, err := h.Sales.Change(t.Context(), operator, goods,
-				salechange.Change{StockDelta: units}, salechange.IdempotencyKey{})
-			return err
-		}
+	change := func(units int64) error {
+		_, err := h.Sales.Change(t.Context(), operator, goods,
+			salechange.Change{StockDelta: units}, salechange.IdempotencyKey{})
+		return err
+	}
+	require.NoError(t, h.beginEpoch(goods, func() {
 		require.NoError(t, change(5))
 		require.Equal(t, apierror.Unavailable, apierror.ReasonOf(change(-1)), "finished later")
-	}}}.Open(t.Context(), goods, token)
-	require.NoError(t, err)
+	}))
 	h.runWorkers(settings())
 	h.settles(goods, 14, 0)
 	require.EqualValues(t, 2, h.epochOf(goods))

@@ -156,8 +156,7 @@ func (h *fixture) exposeSale(units, limit int64) seckill.Sale {
 		Rate: seckill.DefaultRate(), StartAt: time.Now().Add(-time.Hour),
 		EndAt: time.Now().Add(time.Hour),
 	}, salechange.IdempotencyKey{}))(h.t)
-	sale = must.Get(h.Sales.Expose(h.t.Context(), merchant, sale.GoodsID))(h.t)
-	return sale
+	return must.Get(h.Sales.Expose(h.t.Context(), merchant, sale.GoodsID))(h.t)
 }
 
 var operator = seckill.Actor{ID: "1", Role: seckill.Operator}
@@ -233,6 +232,12 @@ func (h *fixture) becomes(buyerID int64, sn string, status order.Status) order.O
 	return o
 }
 
+// view reads a sale in Redis.
+func (h *fixture) view(goods int64) seckill.View {
+	h.t.Helper()
+	return must.Get(h.redis.View(h.t.Context(), goods))(h.t)
+}
+
 func (h *fixture) ledger(goods int64) seckill.Ledger {
 	h.t.Helper()
 	return must.Get(h.Sales.Ledger(h.t.Context(), operator, goods))(h.t)
@@ -259,6 +264,7 @@ func (h *fixture) publish(goods int64, body []byte) {
 	require.NoError(h.t, h.queue.Publish(ctx, goods, body))
 }
 
+// lines returns the message of order lines.
 func (h *fixture) lines(goods int64, lines ...reservation.OrderLine) []byte {
 	h.t.Helper()
 	entries := make([][]byte, len(lines))

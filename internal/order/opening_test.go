@@ -52,7 +52,7 @@ func TestRenewer_KeepsGatesOpen(t *testing.T) {
 	gateBecomes(seckill.GateExpired)
 	h.runWorkers(settings())
 	gateBecomes(seckill.GateOpen)
-	require.EqualValues(t, 1, must.Get(h.redis.View(t.Context(), sale.GoodsID))(t).Epoch)
+	require.EqualValues(t, 1, h.view(sale.GoodsID).Epoch)
 }
 
 // hookedStore calls before ahead of each epoch.
@@ -77,7 +77,10 @@ func TestRebuild_WaitsForTheGateOfAnotherMaster(t *testing.T) {
 	h.failsOver("one", lifetime)
 	sale := h.exposeSale(10, 5)
 	replaced := h.redis
-	require.Eventually(t, func() bool { return renew(t, h, lifetime) == nil }, within, tick)
+	renewer := rebuild.Renewer{
+		Store: h.store, Redis: h.redis, GateLifetime: lifetime, Log: h.parts.Log,
+	}
+	require.Eventually(t, func() bool { return renewer.RunOnce(t.Context()) == nil }, within, tick)
 
 	_, h.parts.Redis = newMini(t)
 	h.failsOver("two", lifetime)
@@ -117,13 +120,4 @@ func TestClose_AnsweredByTheMasterThatIsOpen(t *testing.T) {
 	require.Equal(t, apierror.Unavailable, apierror.ReasonOf(err))
 	closed := must.Get(replaced.Close(t.Context(), operator, goods))(t)
 	require.Equal(t, seckill.Closed, closed.Status)
-}
-
-// renew renews the gates of the fixture's Redis once.
-func renew(t *testing.T, h *fixture, lifetime time.Duration) error {
-	t.Helper()
-	r := rebuild.Renewer{
-		Store: h.store, Redis: h.redis, GateLifetime: lifetime, Log: h.parts.Log,
-	}
-	return r.RunOnce(t.Context())
 }

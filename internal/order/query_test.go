@@ -33,12 +33,12 @@ func TestQuery_UnsettledCommitIsQueued(t *testing.T) {
 				[]order.Status{list[0].Status, list[1].Status})
 		}
 	}
-	h.streams(sale.GoodsID, sns)
+	h.requireNotifiedOnceSettled(sale.GoodsID, sns)
 }
 
-// streams subscribes to both orders. The notifier reports the settled order at once, and the other
-// one after it is settled.
-func (h *fixture) streams(goods int64, sns []string) {
+// requireNotifiedOnceSettled subscribes to two orders, of which the second is settled. The notifier
+// reports that one at once, and the first one after it is settled.
+func (h *fixture) requireNotifiedOnceSettled(goods int64, sns []string) {
 	h.t.Helper()
 	notifier := query.NewNotifier(h.store, h.redis, h.parts.Log)
 	unsure := notifier.Subscribe(goods, sns[0], order.Queued)

@@ -148,7 +148,7 @@ func TestRebuild_ParkedOrdersGoFirst(t *testing.T) {
 	require.Eventually(t, func() bool {
 		parked, err := h.store.LateOrders(t.Context(), sale.GoodsID, "", 10)
 		return err == nil && len(parked) == 1
-	}, time.Minute, 10*time.Millisecond)
+	}, within, tick)
 	stop()
 	h.mini.SetError("")
 	require.Equal(t, order.Queued, h.find(1, late.OrderSn).Status)
@@ -173,13 +173,14 @@ func TestAdopter_WritesParkedOrders(t *testing.T) {
 	statuses := make(map[order.Status]int)
 	for _, l := range late {
 		require.Eventually(t, func() bool {
-			o, err := h.Orders.Find(t.Context(), seckill.Actor{ID: l.BuyerID, Role: seckill.Buyer}, l.OrderSn)
+			by := seckill.Actor{ID: l.BuyerID, Role: seckill.Buyer}
+			o, err := h.Orders.Find(t.Context(), by, l.OrderSn)
 			if err != nil || o.Status == order.Queued {
 				return false
 			}
 			statuses[o.Status]++
 			return true
-		}, time.Minute, 10*time.Millisecond)
+		}, within, tick)
 	}
 	require.Equal(t, map[order.Status]int{order.Created: 1, order.Failed: 1}, statuses)
 }
@@ -337,8 +338,7 @@ func TestRebuild_UnwritableParkedOrderDoesNotBlockSale(t *testing.T) {
 // exec runs a statement on the test's own connection to the database.
 func (h *fixture) exec(statement string, args ...any) {
 	h.t.Helper()
-	db, err := sql.Open(h.driver, h.file) // the store registers both drivers
-	require.NoError(h.t, err)
+	db := must.Get(sql.Open(h.driver, h.file))(h.t) // the store registers both drivers
 	defer db.Close()
 	must.Get(db.ExecContext(h.t.Context(), statement, args...))(h.t)
 }
@@ -363,8 +363,7 @@ func (h *fixture) park(goods int64, late ...reservation.OrderLine) {
 
 func (h *fixture) retired(goods int64) bool {
 	h.t.Helper()
-	sale := must.Get(h.store.Sale(h.t.Context(), goods))(h.t)
-	return sale.Retired
+	return must.Get(h.store.Sale(h.t.Context(), goods))(h.t).Retired
 }
 
 // TestRetirer_RemovesEndedSaleFromRedis checks that the retirer waits until every order of an ended

@@ -15,7 +15,6 @@ import (
 	"flashsale.dev/seckill/internal/apierror"
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/order/outbox"
-	"flashsale.dev/seckill/internal/order/rebuild"
 	"flashsale.dev/seckill/internal/order/reconcile"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/reservation"
@@ -173,9 +172,9 @@ func TestReconciler_ReloadsMissingHoldings(t *testing.T) {
 	r := h.reconciler(h.parts.Log)
 	compare := func() seckill.View {
 		t.Helper()
-		v := must.Get(h.redis.View(t.Context(), sale.GoodsID))(t)
+		v := h.view(sale.GoodsID)
 		require.NoError(t, r.CompareHoldings(t.Context(), v))
-		return must.Get(h.redis.View(t.Context(), sale.GoodsID))(t)
+		return h.view(sale.GoodsID)
 	}
 	require.Equal(t, seckill.GateOpen, compare().Gate)
 
@@ -241,26 +240,21 @@ func TestCompareHoldings_SparesASaleThatGoesOn(t *testing.T) {
 				must.Get(h.Payments.Cancel(t.Context(), buyer(7), sn))(t)
 				h.settles(sale.GoodsID, 10, 0)
 			}
-			lose := func() {
-				h.mini.HDel(fmt.Sprintf("sk:{%d}:buyers", sale.GoodsID), "7")
-			}
 			open := func() {
 				must.Get(h.redis.Shut(t.Context(), sale.GoodsID, 1))(t)
-				token := must.Get(h.store.NextRebuildToken(t.Context(), sale.GoodsID))(t).Number
-				o := rebuild.Opener{Store: h.store, Redis: h.redis}
-				must.Get(o.Open(t.Context(), sale.GoodsID, token))(t)
+				require.NoError(t, h.beginEpoch(sale.GoodsID, func() {}))
 			}
 			r := h.reconciler(h.parts.Log)
 			if moment == "cancelled" {
 				r.Store = racingStore{h.store, cancel}
 			} else {
-				lose()
+				h.mini.HDel(fmt.Sprintf("sk:{%d}:buyers", sale.GoodsID), "7")
 				r.Redis = racingRedis{h.redis, open}
 			}
-			v := must.Get(h.redis.View(t.Context(), sale.GoodsID))(t)
+			v := h.view(sale.GoodsID)
 			require.NoError(t, r.CompareHoldings(t.Context(), v))
 			require.Equal(t, seckill.GateOpen,
-				must.Get(h.redis.View(t.Context(), sale.GoodsID))(t).Gate)
+				h.view(sale.GoodsID).Gate)
 		})
 	}
 }

@@ -100,5 +100,5 @@ func TestRest_LostSaleIsRebuiltAfterARequest(t *testing.T) {
 	h.run(list)
 	h.run(&rebuild.Worker{Live: list, Rebuilder: h.rebuilder(h.store)})
 	h.place(request)
-	require.EqualValues(t, 2, must.Get(h.redis.View(t.Context(), sale.GoodsID))(t).Epoch)
+	require.EqualValues(t, 2, h.view(sale.GoodsID).Epoch)
 }
