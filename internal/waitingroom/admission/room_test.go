@@ -133,13 +133,30 @@ func (h *fixture) eventually(is func(admission.State) bool) {
 	require.Eventually(h.t, func() bool { return is(h.state()) }, time.Minute, 5*time.Millisecond)
 }
 
-// eventuallySaved waits until MySQL has a watermark and so many admissions.
-func (h *fixture) eventuallySaved(admitted int64, turns int) {
+// record reads the room in MySQL.
+func (h *fixture) record() admission.Record {
 	h.t.Helper()
-	require.Eventually(h.t, func() bool {
-		r := must.Get(h.store.WaitingRoom(h.t.Context(), h.id))(h.t)
+	return must.Get(h.store.WaitingRoom(h.t.Context(), h.id))(h.t)
+}
+
+func (h *fixture) eventuallySaved(is func(admission.Record) bool) {
+	h.t.Helper()
+	require.Eventually(h.t, func() bool { return is(h.record()) }, time.Minute, time.Millisecond)
+}
+
+// eventuallyCalled waits until MySQL has a watermark and so many admissions.
+func (h *fixture) eventuallyCalled(admitted int64, turns int) {
+	h.t.Helper()
+	h.eventuallySaved(func(r admission.Record) bool {
 		return r.Admitted == admitted && len(r.Turns) == turns
-	}, time.Minute, time.Millisecond)
+	})
+}
+
+// lose empties Redis and builds the sale again.
+func (h *fixture) lose() {
+	h.t.Helper()
+	require.NoError(h.t, h.client.FlushAll(h.t.Context()).Err())
+	h.rebuild()
 }
 
 func (h *fixture) join(buyer int64, ticket string) admission.Place {
@@ -197,17 +214,16 @@ func TestRoom_LossOfRedisKeepsEveryPlace(t *testing.T) {
 			var places map[int64]admission.Place
 			h.admit(time.Minute, func() {
 				places = h.joinAll(1, 100)
-				require.Eventually(t, func() bool {
-					return must.Get(h.store.WaitingRoom(t.Context(), h.id))(t).Joined == 100
-				}, time.Minute, time.Millisecond)
+				h.eventuallySaved(func(r admission.Record) bool { return r.Joined == 100 })
 			})
-			lose := h.snapshot()
+			back := h.snapshot()
 			maps.Copy(places, h.joinAll(101, 150)) // nobody saves these
-			if !lagging {
-				lose = func() { require.NoError(t, h.client.FlushAll(t.Context()).Err()) }
+			if lagging {
+				back()
+				h.rebuild()
+			} else {
+				h.lose()
 			}
-			lose()
-			h.rebuild()
 			h.admit(time.Minute, func() {
 				h.newService()
 				numbers := map[int64]bool{}
@@ -245,8 +261,7 @@ func TestRoom_LeaverHasOneChanceAfterALoss(t *testing.T) {
 	}
 	require.Len(t, tickets, 1)
 	require.EqualValues(t, 4, h.state().Joined)
-	require.NoError(t, h.client.FlushAll(t.Context()).Err())
-	h.rebuild()
+	h.lose()
 	h.newService()
 	for ticket := range tickets {
 		require.EqualValues(t, 4, h.join(99, ticket).Number)
@@ -273,12 +288,10 @@ func (s stoppedJoins) Join(
 func TestService_TicketThatMeetsTheDrawOvertakesNobody(t *testing.T) {
 	h := open(t, 1, 4*time.Second)
 	places := h.joinAll(1, 5) // nobody saves these
-	require.NoError(t, h.client.FlushAll(t.Context()).Err())
-	h.rebuild()
+	h.lose()
 	h.newService()
 	must.Get(h.service.Status(t.Context(), h.id))(t) // makes the room ready
-	seed := must.Get(waitingroom.ParseSeed(
-		must.Get(h.store.WaitingRoom(t.Context(), h.id))(t).Seed))(t)
+	seed := must.Get(waitingroom.ParseSeed(h.record().Seed))(t)
 	draw := waitingroom.NewDraw(seed, nil, uint32(h.state().Joined))
 	byPosition := slices.SortedFunc(maps.Keys(places), func(a, b int64) int {
 		return int(draw.Position(places[a].Number) - draw.Position(places[b].Number))
@@ -321,20 +334,13 @@ func TestService_TicketThatMeetsTheDrawOvertakesNobody(t *testing.T) {
 func TestRoom_GapsCountAsNobody(t *testing.T) {
 	h := open(t, 2, 5*time.Second)
 	var places map[int64]admission.Place
-	saved := func(joined int64) func() bool {
-		return func() bool {
-			r := must.Get(h.store.WaitingRoom(t.Context(), h.id))(t)
-			return r.Joined == joined && (joined == 20 || len(r.Turns) == 2)
-		}
-	}
 	lose := func() {
-		require.NoError(t, h.client.FlushAll(t.Context()).Err())
-		h.rebuild()
+		h.lose()
 		h.newService()
 	}
 	h.admit(time.Hour, func() {
 		places = h.joinAll(1, 20)
-		require.Eventually(t, saved(20), time.Minute, time.Millisecond)
+		h.eventuallySaved(func(r admission.Record) bool { return r.Joined == 20 })
 	})
 	lose()
 	h.admit(time.Hour, func() {
@@ -343,7 +349,9 @@ func TestRoom_GapsCountAsNobody(t *testing.T) {
 		require.EqualValues(t, []int64{30, 10_010},
 			[]int64{status.Counted(status.Joined), status.Joined})
 		h.eventually(func(s admission.State) bool { return s.Called == 2 })
-		require.Eventually(t, saved(10_010), time.Minute, time.Millisecond)
+		h.eventuallySaved(func(r admission.Record) bool {
+			return r.Joined == 10_010 && len(r.Turns) == 2
+		})
 	})
 	lose()
 	h.admit(time.Hour, func() {
@@ -412,9 +420,8 @@ func TestService_RoomNeedsNoAdmitter(t *testing.T) {
 	h := open(t, 1, time.Second)
 	p := h.join(1, "")
 	require.EqualValues(t, 1, p.Number)
-	h.admit(time.Hour, func() { h.eventuallySaved(1, 1) })
-	require.NoError(t, h.client.FlushAll(t.Context()).Err())
-	h.rebuild()
+	h.admit(time.Hour, func() { h.eventuallyCalled(1, 1) })
+	h.lose()
 	h.newService()
 	p = must.Get(h.service.Find(t.Context(), h.id, "1", p.Ticket))(t)
 	require.Equal(t, admission.Admitted, p.State)
@@ -499,8 +506,7 @@ func TestRoom_ClosedSaleIsOverAfterALoss(t *testing.T) {
 	h := open(t, 3, time.Hour)
 	ctx, waiting := t.Context(), h.join(1, "")
 	must.Get(h.store.CloseSale(ctx, h.id, time.Now()))(t)
-	require.NoError(t, h.client.FlushAll(ctx).Err())
-	h.rebuild()
+	h.lose()
 	h.newService()
 	_, err := h.service.Find(ctx, h.id, "2", "")
 	require.Equal(t, apierror.NotFound, apierror.ReasonOf(err), "%v", err)
@@ -518,12 +524,11 @@ func TestRoom_LossWhileBuyersAreAdmitted(t *testing.T) {
 	var places map[int64]admission.Place
 	h.admit(time.Hour, func() {
 		places = h.joinAll(1, 20)
-		h.eventuallySaved(3, 3)
+		h.eventuallyCalled(3, 3)
 	})
 	before := h.state()
 	require.EqualValues(t, 20, before.DrawSize)
-	require.NoError(t, h.client.FlushAll(t.Context()).Err())
-	h.rebuild()
+	h.lose()
 	h.admit(time.Hour, func() {
 		after := h.state()
 		require.Equal(t, []any{before.DrawSize, before.Digest, before.Seed, before.Commitment},
@@ -568,14 +573,14 @@ func TestRoom_EndedAdmissionsHoldNoUnitsAfterAFailover(t *testing.T) {
 	}
 	var lose func()
 	h.admit(time.Hour, func() {
-		h.eventuallySaved(3, 3)
+		h.eventuallyCalled(3, 3)
 		for b := range places {
 			byPosition[find(b).Position] = b
 		}
 		lose = h.snapshot()
 		require.Equal(t, reservation.Taken, h.buy(byPosition[1]))
 		require.NoError(t, h.service.Leave(t.Context(), h.id, fmt.Sprint(byPosition[2])))
-		h.eventuallySaved(4, 2)
+		h.eventuallyCalled(4, 2)
 	})
 	lose()
 	h.rebuild()
@@ -594,6 +599,11 @@ func TestRoom_EndedAdmissionsHoldNoUnitsAfterAFailover(t *testing.T) {
 		}
 	})
 }
+
+// askFunc asks for a buyer's place with a ticket.
+type askFunc = func(
+	ctx context.Context, goodsID int64, buyerID, ticket string,
+) (admission.Place, error)
 
 // TestRoom_TicketCountsAfterAFailover checks a replica that lagged: it has the number of a buyer
 // who has seen the turn, left, and joined again since. The ticket of the later number counts.
@@ -618,10 +628,9 @@ func TestRoom_TicketCountsAfterAFailover(t *testing.T) {
 				require.NoError(t, h.service.Leave(t.Context(), h.id, fmt.Sprint(first)))
 				again = h.join(first, "")
 				require.EqualValues(t, 3, again.Number)
-				require.Eventually(t, func() bool {
-					r := must.Get(h.store.WaitingRoom(t.Context(), h.id))(t)
+				h.eventuallySaved(func(r admission.Record) bool {
 					return r.Joined == 3 && r.Admitted == 2 && len(r.Turns) == 1
-				}, time.Minute, time.Millisecond)
+				})
 			})
 			lose()
 			h.rebuild()
@@ -635,9 +644,7 @@ func TestRoom_TicketCountsAfterAFailover(t *testing.T) {
 				require.Equal(t, []any{again.Number, admission.Admitted}, []any{p.Number, p.State})
 
 				// Redis has the former number again, and has lost how both ended.
-				require.Eventually(t, func() bool {
-					return must.Get(h.store.WaitingRoom(t.Context(), h.id))(t).Admitted > 2
-				}, time.Minute, time.Millisecond)
+				h.eventuallySaved(func(r admission.Record) bool { return r.Admitted > 2 })
 				lose()
 				h.rebuild()
 				h.eventually(func(s admission.State) bool { return s.Ready() })
@@ -679,9 +686,8 @@ func (s *sleeping) Join(
 func TestRoom_RepeatedJoinKeepsThePlace(t *testing.T) {
 	h := open(t, 1, 2*time.Second)
 	places := h.joinAll(1, 2)
-	h.admit(100*time.Millisecond, func() { h.eventuallySaved(2, 0) })
-	require.NoError(t, h.client.FlushAll(t.Context()).Err())
-	h.rebuild()
+	h.admit(100*time.Millisecond, func() { h.eventuallyCalled(2, 0) })
+	h.lose()
 	join := func(node *admission.Service, buyer, ticket string) admission.Place {
 		return must.Get(node.Join(t.Context(), h.id, buyer, ticket))(t)
 	}
@@ -695,11 +701,6 @@ func TestRoom_RepeatedJoinKeepsThePlace(t *testing.T) {
 	require.Less(t, again.Number, behind.Number)
 	require.Equal(t, again.Number, join(awake, "1", again.Ticket).Number)
 }
-
-// askFunc asks for a buyer's place with a ticket.
-type askFunc = func(
-	ctx context.Context, goodsID int64, buyerID, ticket string,
-) (admission.Place, error)
 
 // TestService_PollsOfAPlaceDoNotAskRedis checks that the status and the places of those who wait
 // come from memory.
@@ -742,7 +743,7 @@ func TestRoom_RebuildKeepsTheDrawOfTheStart(t *testing.T) {
 		require.Equal(t, []any{before.DrawSize, before.Digest},
 			[]any{h.state().DrawSize, h.state().Digest})
 	})
-	record := must.Get(h.store.WaitingRoom(t.Context(), h.id))(t)
+	record := h.record()
 	require.EqualValues(t, 5, record.DrawSize)
 	require.GreaterOrEqual(t, record.Joined, record.DrawSize, "a loss now leaves no gap in the draw")
 }
