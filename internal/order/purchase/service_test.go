@@ -84,10 +84,8 @@ func (r *shutRedis) Reserve(
 
 func (*shutRedis) Written(context.Context, int64, string) (bool, error) { return false, nil }
 
-// Sale implements order.SaleReader.
 func (r *shutRedis) Sale(context.Context, int64) (seckill.View, error) { return r.sale, nil }
 
-// ExposedSale implements order.SaleReader.
 func (r *shutRedis) ExposedSale(context.Context, int64) (seckill.View, error) { return r.sale, nil }
 
 // TestPlace_ShutGateRefusesOnlyWhatIsOver checks that a path is refused for good only if it can

@@ -69,7 +69,6 @@ func (c *changing) OrdersByNumber(
 	return orders, f.mysql
 }
 
-// ExposedSale implements order.SaleReader.
 func (c *changing) ExposedSale(context.Context, int64) (seckill.View, error) {
 	return next(&c.views), nil
 }

@@ -49,7 +49,6 @@ func (s *slowStore) OrdersByNumber(
 	return orders, nil
 }
 
-// ExposedSale implements order.SaleReader.
 func (s *slowStore) ExposedSale(context.Context, int64) (seckill.View, error) {
 	return seckill.View{Gate: seckill.GateOpen}, nil
 }

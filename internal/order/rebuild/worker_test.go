@@ -3,6 +3,7 @@ package rebuild
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -25,6 +26,18 @@ type lostSales struct {
 	mu    sync.Mutex
 	shut  []int64
 	views int // that were read
+}
+
+// newLostSales returns sales that have begun and end after a time.
+func newLostSales(n int64, ends time.Duration) *lostSales {
+	l, now := &lostSales{well: make(map[int64]bool)}, time.Now()
+	for id := range n {
+		l.sales = append(l.sales, seckill.Sale{
+			GoodsID: id + 1, Status: seckill.Exposed, StartAt: now.Add(-2 * time.Hour),
+			EndAt: now.Add(ends),
+		})
+	}
+	return l
 }
 
 // lostRedis is the Redis of lostSales.
@@ -86,16 +99,15 @@ func (r lostRedis) Shut(_ context.Context, goodsID, _ int64) (string, error) {
 func (l *lostSales) order() []int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return append([]int64(nil), l.shut...)
+	return slices.Clone(l.shut)
 }
 
-// run runs a worker whose rebuilds wait for an hour once they have shut their gates. most is the
-// worker's.
-func (l *lostSales) run(t *testing.T, most int) {
+// run runs a worker whose rebuilds wait for an hour once they have shut their gates.
+func (l *lostSales) run(t *testing.T, maxRebuilds int) {
 	log := slog.New(slog.DiscardHandler)
 	list := &livesales.List{Store: l, Redis: lostRedis{lost: l}, Log: log}
 	require.NoError(t, list.Refresh(t.Context()))
-	w := Worker{Live: list, MaxRebuilds: most, Rebuilder: &Rebuilder{
+	w := Worker{Live: list, MaxRebuilds: maxRebuilds, Rebuilder: &Rebuilder{
 		Opener: Opener{Store: l, Redis: lostRedis{lost: l}}, PublishTimeout: time.Hour, Log: log,
 	}}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -108,16 +120,9 @@ func (l *lostSales) run(t *testing.T, most int) {
 // TestWorker_LostSalesWaitTogether checks that lost sales wait at the same time, although fewer
 // work at a time. Too many sales that are over do not keep out the newest, which sells now.
 func TestWorker_LostSalesWaitTogether(t *testing.T) {
-	now := time.Now()
-	l := &lostSales{}
 	const newest = maxOthers + 100
-	for id := range int64(newest) {
-		l.sales = append(l.sales, seckill.Sale{
-			GoodsID: id + 1, Status: seckill.Exposed, StartAt: now.Add(-2 * time.Hour),
-			EndAt: now.Add(-time.Hour),
-		})
-	}
-	l.sales[newest-1].EndAt = now.Add(time.Hour)
+	l := newLostSales(newest, -time.Hour)
+	l.sales[newest-1].EndAt = time.Now().Add(time.Hour)
 	l.run(t, 0)
 	require.Eventually(t, func() bool { return len(l.order()) == maxOthers+1 }, time.Minute,
 		time.Millisecond)
@@ -127,15 +132,8 @@ func TestWorker_LostSalesWaitTogether(t *testing.T) {
 // TestWorker_AskedSalesDoNotWaitForOthers checks that a lost sale that requests wait for is rebuilt
 // although as many others as are allowed are under way.
 func TestWorker_AskedSalesDoNotWaitForOthers(t *testing.T) {
-	now := time.Now()
-	l := &lostSales{}
 	const newest = maxOngoing + 100
-	for id := range int64(newest) {
-		l.sales = append(l.sales, seckill.Sale{
-			GoodsID: id + 1, Status: seckill.Exposed, StartAt: now.Add(-time.Hour),
-			EndAt: now.Add(time.Hour),
-		})
-	}
+	l := newLostSales(newest, time.Hour)
 	l.asked = []int64{newest}
 	l.run(t, 0)
 	require.Eventually(t, func() bool { return len(l.order()) == maxOngoing+1 }, time.Minute,
@@ -148,13 +146,8 @@ func TestWorker_AskedSalesDoNotWaitForOthers(t *testing.T) {
 func TestWorker_MaxRebuildsBoundsThoseUnderWay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const most = 10
-		l := &lostSales{asked: []int64{100}}
-		for id := range int64(100) {
-			l.sales = append(l.sales, seckill.Sale{
-				GoodsID: id + 1, Status: seckill.Exposed, StartAt: time.Now().Add(-time.Hour),
-				EndAt: time.Now().Add(time.Hour),
-			})
-		}
+		l := newLostSales(100, time.Hour)
+		l.asked = []int64{100}
 		l.run(t, most)
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
@@ -171,12 +164,8 @@ func TestWorker_ManySalesCostAsMuchAsFew(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				const sales = 800
-				l := &lostSales{well: make(map[int64]bool)}
+				l := newLostSales(sales, time.Hour)
 				for id := range int64(sales) {
-					l.sales = append(l.sales, seckill.Sale{
-						GoodsID: id + 1, Status: seckill.Exposed,
-						StartAt: time.Now().Add(-time.Hour), EndAt: time.Now().Add(time.Hour),
-					})
 					l.well[id+1] = true
 					if asked {
 						l.asked = append(l.asked, id+1)
@@ -202,9 +191,8 @@ func TestWorker_ManySalesCostAsMuchAsFew(t *testing.T) {
 func TestWorker_NewlyAskedSaleIsCheckedAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const sales, lost = 800, 10
-		l := &lostSales{well: make(map[int64]bool)}
+		l := newLostSales(sales, -time.Hour)
 		for id := range int64(sales) {
-			l.sales = append(l.sales, seckill.Sale{GoodsID: id + 1, Status: seckill.Exposed})
 			if l.well[id+1] = true; id < sales-lost {
 				l.asked = append(l.asked, id+1)
 			}
