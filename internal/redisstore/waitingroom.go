@@ -240,7 +240,7 @@ func (s *Store) runRoom(
 	}
 	r := &reply{fields: fields}
 	var state admission.State
-	state.Gate, state.Epoch = r.gate()
+	state.Gate, _ = r.gate() // the leases have the epoch
 	state.Now = r.millis()
 	state.SaleLease, state.Lease = r.string(), r.string()
 	state.Available, state.Pending = r.int(), r.int()

@@ -594,7 +594,8 @@ func (s fixture) TestAdmit_LaterStartStopsAdmissions(t *testing.T) {
 // again loads the sale in its next epoch.
 func (s fixture) again(units, limit int64) {
 	s.t.Helper()
-	sale := onSaleIn(1+must.Get(s.Room(s.t.Context(), goods))(s.t).Epoch, units, limit)
+	state := must.Get(s.Room(s.t.Context(), goods))(s.t)
+	sale := onSaleIn(1+admission.EpochOf(state.SaleLease), units, limit)
 	sale.Admission = seckill.ByWaitingRoom
 	s.load(sale)
 }
@@ -648,7 +649,7 @@ func (s fixture) TestPrepare_NewerTurnsReplaceThoseOfAReplica(t *testing.T) {
 	for _, seat := range seats[1:] {
 		require.WithinDuration(t, time.Now().Add(aTurn), seat.Until, 3*time.Minute)
 	}
-	bought := must.Get(s.reserveIn(state.Epoch, reservationOf(1, 3, 1)))(t)
+	bought := must.Get(s.reserveIn(admission.EpochOf(state.Lease), reservationOf(1, 3, 1)))(t)
 	require.Equal(t, reservation.Taken, bought.Verdicts[0].Code)
 	require.Equal(t, admission.Unknown, s.visit(admission.Find, 3)[0].Mark, "used, and not missed")
 	require.EqualValues(t, 2, s.callNext(aTurn).Called)
@@ -770,7 +771,7 @@ func (s fixture) TestRoom_HasTheLeaseOfItsSale(t *testing.T) {
 	require.Equal(t, want, state)
 	s.load(onSaleIn(3, 5, 1))
 	state = must.Get(s.Room(t.Context(), goods))(t)
-	want.Gate, want.Epoch, want.Now, want.Available = seckill.GateOpen, 3, state.Now, 5
+	want.Gate, want.Now, want.Available = seckill.GateOpen, state.Now, 5
 	want.SaleLease = s.view().Lease + "/3"
 	require.Equal(t, want, state)
 }

@@ -193,7 +193,7 @@ func (s *Service) newStatus(sale seckill.View, state State) (*Status, error) {
 // or shows a ticket. ticket may be empty. A room that is over has no new places: the error is then
 // the sale's refusal. It is LimitReached for a buyer who may buy no more.
 func (s *Service) Join(
-	ctx context.Context, goodsID int64, buyerID string, ticket string,
+	ctx context.Context, goodsID int64, buyerID, ticket string,
 ) (Place, error) {
 	status, err := s.Status(ctx, goodsID)
 	if err != nil {
@@ -212,16 +212,16 @@ func (s *Service) Join(
 // Find returns the place of a buyer; the error is NotFound without one. A place whose ticket is
 // shown, and which was not called, is computed from this node's memory.
 func (s *Service) Find(
-	ctx context.Context, goodsID int64, buyerID string, ticket string,
+	ctx context.Context, goodsID int64, buyerID, ticket string,
 ) (Place, error) {
 	status, err := s.Status(ctx, goodsID)
 	if err != nil {
 		return Place{}, err
 	}
 	v := s.newVisit(status, buyerID, ticket)
-	known := v.Ticket > 0 && v.Ticket <= status.Joined && !status.inGap(v.Ticket) &&
+	waits := v.Ticket > 0 && v.Ticket <= status.Joined && !status.inGap(v.Ticket) &&
 		!status.hasEnded(v.Ticket)
-	if known && (status.Phase() == waitingroom.PhaseOver || !status.called(v.Position)) {
+	if waits && (status.Phase() == waitingroom.PhaseOver || !status.called(v.Position)) {
 		p := status.place(Seat{Number: v.Ticket})
 		p.Ticket = ticket
 		return p, nil
@@ -292,23 +292,16 @@ func (s *Service) Require(ctx context.Context, goodsID int64, buyerID string) er
 }
 
 // newVisit returns the visit of a buyer. A ticket that is not the buyer's own counts as none.
-func (s *Service) newVisit(status *Status, buyerID string, ticket string) Visit {
+func (s *Service) newVisit(status *Status, buyerID, ticket string) Visit {
 	v := Visit{BuyerID: buyerID}
-	if ticket == "" {
-		return v
-	}
-	number, err := s.tickets.Number(ticket, status.Sale.GoodsID, buyerID)
-	if err == nil {
-		v.Ticket = number
-		v.Position = status.position(v.Ticket)
+	if number, err := s.tickets.Number(ticket, status.Sale.GoodsID, buyerID); err == nil {
+		v.Ticket, v.Position = number, status.position(number)
 	}
 	return v
 }
 
 // visit asks Redis together with other buyers.
-func (s *Service) visit(
-	ctx context.Context, goodsID int64, mode Mode, v Visit,
-) (Place, error) {
+func (s *Service) visit(ctx context.Context, goodsID int64, mode Mode, v Visit) (Place, error) {
 	got, err := s.visits.Do(ctx, visitKey{goodsID, mode}, v)
 	if err != nil {
 		return Place{}, unavailable(err)

@@ -55,7 +55,6 @@ type Held struct {
 // State is a room in Redis at one moment.
 type State struct {
 	Gate       seckill.GateState
-	Epoch      int64
 	Now        time.Time // Redis' clock
 	SaleLease  string    // lease and epoch of the sale
 	Lease      string    // those for which the room was made ready; "" without a room
