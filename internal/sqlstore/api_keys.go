@@ -21,13 +21,12 @@ type apiKeyRow struct {
 	Scopes     string // separated by spaces
 	Hash       string // hex
 	CreatedBy  string
-	CreatedAt  int64 `gorm:"autoCreateTime:false"`
+	Created    int64 `gorm:"column:created_at"`
 	LastUsedAt *int64
 	RevokedBy  string
 	RevokedAt  *int64
 }
 
-// TableName implements GORM's Tabler.
 func (apiKeyRow) TableName() string { return "api_keys" }
 
 // key converts the row. A hash that is not hex matches no secret.
@@ -35,7 +34,7 @@ func (r apiKeyRow) key() apikey.Key {
 	hash, _ := hex.DecodeString(r.Hash)
 	k := apikey.Key{
 		ID: r.ID, MerchantID: r.MerchantID, Name: r.Name, Hash: hash, CreatedBy: r.CreatedBy,
-		CreatedAt: timeOf(&r.CreatedAt), LastUsedAt: timeOf(r.LastUsedAt),
+		CreatedAt: timeOf(&r.Created), LastUsedAt: timeOf(r.LastUsedAt),
 		RevokedBy: r.RevokedBy, RevokedAt: timeOf(r.RevokedAt),
 	}
 	for scope := range strings.FieldsSeq(r.Scopes) {
@@ -49,7 +48,7 @@ func (s *Store) AddAPIKey(ctx context.Context, k apikey.Key) error {
 	scopes := mapSlice(k.Scopes, func(scope apikey.Scope) string { return string(scope) })
 	row := apiKeyRow{
 		ID: k.ID, MerchantID: k.MerchantID, Name: k.Name, Scopes: strings.Join(scopes, " "),
-		Hash: hex.EncodeToString(k.Hash), CreatedBy: k.CreatedBy, CreatedAt: k.CreatedAt.UnixMilli(),
+		Hash: hex.EncodeToString(k.Hash), CreatedBy: k.CreatedBy, Created: k.CreatedAt.UnixMilli(),
 	}
 	return s.inTx(ctx, "add an API key", func(tx *gorm.DB) error {
 		if err := tx.Create(&row).Error; err != nil {

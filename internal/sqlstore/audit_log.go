@@ -29,7 +29,6 @@ type auditRow struct {
 	MadeAt     int64
 }
 
-// TableName implements GORM's Tabler.
 func (auditRow) TableName() string { return "sale_audit" }
 
 // AuditTrail lists at most limit entries that a filter selects, newest first, with ids below before
@@ -60,7 +59,6 @@ func (s *Store) AuditTrail(
 	return list("list the audit log", newest(q, "id", before, limit), auditRow.entry)
 }
 
-// entry converts the row.
 func (r auditRow) entry() salechange.AuditEntry {
 	return salechange.AuditEntry{
 		ID: r.ID, GoodsID: r.GoodsID, ActorID: r.ActorID, Role: r.ActorRole, Action: r.Action,

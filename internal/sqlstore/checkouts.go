@@ -24,10 +24,8 @@ type checkoutRow struct {
 	AskAt      *int64
 }
 
-// TableName implements GORM's Tabler.
 func (checkoutRow) TableName() string { return "checkouts" }
 
-// checkout converts the row.
 func (r checkoutRow) checkout() payment.Checkout {
 	return payment.Checkout{
 		GoodsID: r.GoodsID, OrderSn: r.OrderSn, Attempt: r.Attempt, BegunAt: timeOf(&r.BegunAt),
@@ -178,12 +176,10 @@ type reversalRow struct {
 	ReportedAt int64
 }
 
-// TableName implements GORM's Tabler.
 func (reversalRow) TableName() string { return "payment_reversals" }
 
 var errNoReversal = errors.New("the reversal is not recorded")
 
-// reversal converts the row.
 func (r reversalRow) reversal() payment.Reversal {
 	return payment.Reversal{
 		ID: r.ReversalID, Kind: r.Kind, GoodsID: r.GoodsID, OrderSn: r.OrderSn,

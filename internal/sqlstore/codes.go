@@ -20,7 +20,6 @@ type claimRow struct {
 	ClaimedAt int64
 }
 
-// TableName implements GORM's Tabler.
 func (claimRow) TableName() string { return "code_claims" }
 
 // ClaimCodes assigns each code to the first buyer who claims it, and returns the owner of each

@@ -32,10 +32,8 @@ type cutRow struct {
 	MadeAt         int64
 }
 
-// TableName implements GORM's Tabler.
 func (cutRow) TableName() string { return "stock_cuts" }
 
-// cut converts the row.
 func (r cutRow) cut() inventory.StockCut {
 	return inventory.StockCut{
 		ID: r.ID, GoodsID: r.GoodsID, Epoch: r.Epoch, Quantity: r.Quantity, Wanted: r.Wanted,

@@ -26,7 +26,6 @@ type eventRow struct {
 	Position   *int64 // of the last event; NULL until the sequencer has placed the row
 }
 
-// TableName implements GORM's Tabler.
 func (eventRow) TableName() string { return "events" }
 
 // first returns the position of the row's first event.
@@ -110,7 +109,6 @@ type headRow struct {
 	Position int64
 }
 
-// TableName implements GORM's Tabler.
 func (headRow) TableName() string { return "event_head" }
 
 // theHead is the id of the only row.

@@ -24,7 +24,6 @@ type idempotencyRow struct {
 	MadeAt         int64
 }
 
-// TableName implements GORM's Tabler.
 func (idempotencyRow) TableName() string { return "idempotency_keys" }
 
 // runOnce runs the transaction of a request. For a repeated key it runs nothing and returns the

@@ -20,7 +20,6 @@ type lateRow struct {
 	ParkedAt              int64
 }
 
-// TableName implements GORM's Tabler.
 func (lateRow) TableName() string { return "late_orders" }
 
 // order converts the row. The buyer reads a parked order as queued.

@@ -35,10 +35,10 @@ const pauseBatches = 8
 type optimism struct{ paused atomic.Int64 }
 
 // try reports whether this batch should try. Concurrent batches of other goods share the count.
-func (b *optimism) try() bool { return b.paused.Add(-1) < 0 }
+func (o *optimism) try() bool { return o.paused.Add(-1) < 0 }
 
 // failed makes the next pauseBatches batches read first.
-func (b *optimism) failed() { b.paused.Store(pauseBatches) }
+func (o *optimism) failed() { o.paused.Store(pauseBatches) }
 
 // maxLastRows is the number of sales whose rows the store remembers.
 const maxLastRows = 100

@@ -37,10 +37,8 @@ type paymentRow struct {
 	SettledAt     *int64 // of a refunded payment: an operator returned the money in another way
 }
 
-// TableName implements GORM's Tabler.
 func (paymentRow) TableName() string { return "payments" }
 
-// payment converts the row.
 func (r paymentRow) payment() payment.Payment {
 	return payment.Payment{
 		ID: r.PaymentID, GoodsID: r.GoodsID, OrderSn: r.OrderSn, Amount: r.Amount,

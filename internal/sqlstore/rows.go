@@ -8,8 +8,8 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-// saleRow and the other rows are what GORM reads. Times are Unix milliseconds. No field is named
-// CreatedAt or UpdatedAt, which GORM would set itself.
+// saleRow and the other rows are what GORM reads, each from the table of its TableName. Times are
+// Unix milliseconds. No field is named CreatedAt or UpdatedAt, which GORM would set itself.
 type saleRow struct {
 	GoodsID          int64 `gorm:"primaryKey;autoIncrement:false"`
 	MerchantID       string
@@ -43,7 +43,6 @@ type saleRow struct {
 	Currency         string
 }
 
-// TableName implements GORM's Tabler.
 func (saleRow) TableName() string { return "sales" }
 
 // rowOfSale converts a sale. It omits columns without a field in seckill.Sale: the rebuild token,
@@ -72,7 +71,6 @@ func orNull(text string) *string {
 	return &text
 }
 
-// sale converts the row.
 func (r saleRow) sale() seckill.Sale {
 	return seckill.Sale{
 		GoodsID: r.GoodsID, MerchantID: r.MerchantID, Title: r.Title, Price: r.Price,
@@ -112,10 +110,8 @@ type orderRow struct {
 	ShippedAt   *int64
 }
 
-// TableName implements GORM's Tabler.
 func (orderRow) TableName() string { return "orders" }
 
-// order converts the row.
 func (r orderRow) order() order.Order {
 	o := r.Order
 	o.CreatedAt, o.PayBy = timeOf(&r.Created), timeOf(r.PayBy)
@@ -131,7 +127,6 @@ type holdingRow struct {
 	Held    int64
 }
 
-// TableName implements GORM's Tabler.
 func (holdingRow) TableName() string { return "buyer_holdings" }
 
 // moveRow is a stock move with its time as it is stored: GORM takes the outer one of two fields for
@@ -143,7 +138,6 @@ type moveRow struct {
 	GivenAt         *int64
 }
 
-// TableName implements GORM's Tabler.
 func (moveRow) TableName() string { return "stock_moves" }
 
 // rowOfMove converts a stock move.
@@ -151,7 +145,6 @@ func rowOfMove(m order.StockMove) moveRow {
 	return moveRow{StockMove: m, MadeAt: m.MadeAt.UnixMilli()}
 }
 
-// move converts the row.
 func (r moveRow) move() order.StockMove {
 	r.StockMove.MadeAt = timeOf(&r.MadeAt)
 	return r.StockMove
@@ -163,10 +156,8 @@ type deadLetterRow struct {
 	FirstSeenAt      int64
 }
 
-// TableName implements GORM's Tabler.
 func (deadLetterRow) TableName() string { return "dead_letters" }
 
-// deadLetter converts the row.
 func (r deadLetterRow) deadLetter() order.DeadLetter {
 	r.DeadLetter.FirstSeenAt = timeOf(&r.FirstSeenAt)
 	return r.DeadLetter
@@ -181,7 +172,6 @@ type barrierRow struct {
 	ReachedAt int64
 }
 
-// TableName implements GORM's Tabler.
 func (barrierRow) TableName() string { return "barriers" }
 
 // millis is a time as it is stored: Unix milliseconds, NULL for the zero time.

@@ -27,7 +27,6 @@ type roomRow struct {
 	Calls    int64
 }
 
-// TableName implements GORM's Tabler.
 func (roomRow) TableName() string { return "waiting_rooms" }
 
 func (r roomRow) record() admission.Record {

@@ -37,7 +37,6 @@ type endpointRow struct {
 	Updated        int64 `gorm:"column:updated_at"`
 }
 
-// TableName implements GORM's Tabler.
 func (endpointRow) TableName() string { return "webhook_endpoints" }
 
 func rowOfEndpoint(e webhook.Endpoint) endpointRow {
@@ -51,7 +50,6 @@ func rowOfEndpoint(e webhook.Endpoint) endpointRow {
 	}
 }
 
-// endpoint converts the row.
 func (r endpointRow) endpoint() webhook.Endpoint {
 	return webhook.Endpoint{
 		ID: r.ID, OwnerID: r.OwnerID, AllSales: r.AllSales, URL: r.URL, Types: r.EventTypes,
@@ -82,7 +80,6 @@ type deliveryRow struct {
 	EndedAt      *int64
 }
 
-// TableName implements GORM's Tabler.
 func (deliveryRow) TableName() string { return "webhook_deliveries" }
 
 func rowOfDelivery(d webhook.Delivery) deliveryRow {
@@ -95,7 +92,6 @@ func rowOfDelivery(d webhook.Delivery) deliveryRow {
 	}
 }
 
-// delivery converts the row.
 func (r deliveryRow) delivery() webhook.Delivery {
 	return webhook.Delivery{
 		ID: r.ID, EndpointID: r.EndpointID, After: r.FirstAfter, To: r.LastPosition,
