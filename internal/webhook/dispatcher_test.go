@@ -516,10 +516,8 @@ type counts struct {
 	dead     int64
 }
 
-// Attempted implements webhook.Metrics.
 func (c *counts) Attempted(p webhook.Problem) { c.attempts[p]++ }
 
-// CountedDead implements webhook.Metrics.
 func (c *counts) CountedDead(n int64) { c.dead = n }
 
 // TestDispatcher_SendsNothingWithoutTheSecretOrTheEvents checks that nothing is sent where the
