@@ -41,7 +41,7 @@ func (r cutRow) cut() inventory.StockCut {
 			ID: r.ActorID, Role: r.ActorRole,
 			APIKey: seckill.APIKey{ID: r.APIKeyID, Name: r.APIKeyName},
 		},
-		Key: r.IdempotencyKey, State: r.State, BegunAt: timeOf(&r.MadeAt),
+		State: r.State,
 	}
 }
 

@@ -3,7 +3,6 @@ package inventory
 import (
 	"context"
 	"errors"
-	"time"
 
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/seckill"
@@ -19,9 +18,7 @@ type StockCut struct {
 	Quantity int64 // > 0
 	Wanted   salechange.Change
 	By       seckill.Actor
-	Key      string // its Idempotency-Key, or ""
 	State    CutState
-	BegunAt  time.Time
 }
 
 // CutState is the state of a stock cut.
