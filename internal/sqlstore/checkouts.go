@@ -3,6 +3,7 @@ package sqlstore
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"gorm.io/gorm"
@@ -143,13 +144,29 @@ func (s *Store) HastenCheckout(
 	return wrapError("hasten a checkout", err)
 }
 
-// DueCheckouts lists at most limit open pages to ask about, the longest due first. It includes
-// pages that wait too long because the server's clock was set back.
+// DueCheckouts lists at most limit open pages to ask about. Where more are due, half of them are
+// those that are due for the longest time, and half those for the shortest. It includes pages that
+// wait too long because the server's clock was set back.
 func (s *Store) DueCheckouts(
 	ctx context.Context, now time.Time, limit int,
 ) ([]payment.Checkout, error) {
-	q := notLater(s.read(ctx), "ask_at", now, payment.PollPauseMax)
-	return list("list due checkouts", q.Order("ask_at").Limit(limit), checkoutRow.checkout)
+	due := func(by string, limit int) ([]payment.Checkout, error) {
+		q := notLater(s.read(ctx), "ask_at", now, payment.PollPauseMax)
+		return list("list due checkouts", q.Order(by).Limit(limit), checkoutRow.checkout)
+	}
+	oldest, err := due("ask_at", limit)
+	half := limit / 2
+	if err != nil || len(oldest) < limit || half == 0 {
+		return oldest, err
+	}
+	newest, err := due("ask_at DESC", half)
+	if err != nil {
+		return nil, err
+	}
+	oldest = slices.DeleteFunc(oldest, func(c payment.Checkout) bool {
+		return slices.Contains(newest, c)
+	})
+	return append(newest, oldest[:min(limit-half, len(oldest))]...), nil
 }
 
 // ClaimCheckout postpones the next question. Of concurrent callers one raises the count.

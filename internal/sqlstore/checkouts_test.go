@@ -96,6 +96,28 @@ func (h fixture) TestCheckout_OneOpenPageForEachOrder(t *testing.T) {
 	requireConflict(t, err, "the order has ended")
 }
 
+// TestDueCheckouts_ManyDelayNoNewOne checks that pages that are due for long leave half of a list
+// to those that became due last, whose time to pay ends soon. Each page is listed once.
+func (h fixture) TestDueCheckouts_ManyDelayNoNewOne(t *testing.T) {
+	sale, now, ctx := h.exposed(10, 5), today, t.Context()
+	var all []string
+	for i := range 7 {
+		sn := h.writeOrder(sale, int64(i))
+		must.Get(h.BeginCheckout(ctx, h.order(sale.GoodsID, sn), now, minutes(i)))(t)
+		all = append(all, sn)
+	}
+	listed := func(at, limit int) (sns []string) {
+		for _, c := range must.Get(h.DueCheckouts(ctx, minutes(at), limit))(t) {
+			sns = append(sns, c.OrderSn)
+		}
+		return sns
+	}
+	require.ElementsMatch(t, []string{all[0], all[1], all[4], all[5]}, listed(5, 4))
+	require.ElementsMatch(t, all, listed(9, 7))
+	require.ElementsMatch(t, all, listed(9, 10))
+	require.Equal(t, all[:1], listed(9, 1))
+}
+
 // TestSaveCheckout_PageOfAnEndedOrderIsDue cancels an order while the provider makes its page. The
 // cancellation knows no page that it could end.
 func (h fixture) TestSaveCheckout_PageOfAnEndedOrderIsDue(t *testing.T) {

@@ -117,6 +117,52 @@ func TestPoller_EndsAPageThatTheProviderDoesNotKnow(t *testing.T) {
 	}
 }
 
+// refusedQuestion is a page of which the provider answers no question.
+type refusedQuestion struct {
+	*fakePages
+
+	left     time.Duration // of the time to pay
+	hastened time.Duration // from the question to its repetition
+}
+
+func (r *refusedQuestion) OrdersByNumber(
+	context.Context, int64, []string,
+) ([]order.Order, error) {
+	return []order.Order{{Status: order.Created, PayBy: time.Now().Add(r.left)}}, nil
+}
+
+func (r *refusedQuestion) Ask(context.Context, Checkout) (Answer, error) {
+	return Answer{}, errors.New("answer 429")
+}
+
+func (r *refusedQuestion) HastenCheckout(
+	_ context.Context, _ int64, _ string, at time.Time,
+) error {
+	r.hastened = time.Until(at)
+	return nil
+}
+
+// TestPoller_RepeatsALastQuestionThatFailed checks that the last question before the end of the
+// time to pay is repeated soon after a failure. A provider that limits requests refuses some of the
+// questions about orders whose times to pay end together.
+func TestPoller_RepeatsALastQuestionThatFailed(t *testing.T) {
+	for left, want := range map[time.Duration]time.Duration{
+		beforePayBy + time.Second: 0, // the next pause ends before the time to pay
+		beforePayBy:               lastPause,
+		lastPause + 1:             lastPause,
+		lastPause:                 0, // too late
+		-time.Hour:                0,
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			r := &refusedQuestion{
+				fakePages: &fakePages{due: map[string]bool{"1": true}}, left: left,
+			}
+			(&Poller{Store: r, Pages: r, Log: slog.New(slog.DiscardHandler)}).runOnce(t.Context())
+			require.Equal(t, want, r.hastened, left)
+		})
+	}
+}
+
 // asks runs one round of a poller on this many due pages.
 func (f *fakePages) asks(t *testing.T, pages int) {
 	f.due = map[string]bool{}

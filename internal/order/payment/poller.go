@@ -35,6 +35,9 @@ const (
 	// beforePayBy is how long before its PayBy the poller asks about a page once more. It must
 	// record a payment whose webhook is late by then, because the order expires at PayBy.
 	beforePayBy = 15 * time.Second
+	// lastPause is the pause before a question that failed in that time is repeated: many times to
+	// pay may end at once, and the provider limits the requests of a second.
+	lastPause = 2 * time.Second
 	// afterPayBy is how long after its PayBy the poller ends the page of an unpaid order.
 	afterPayBy = time.Second
 )
@@ -79,6 +82,9 @@ func (p *Poller) askAll(ctx context.Context, due []Checkout) int64 {
 			claims.Add(1)
 			err = p.ask(ctx, o, c, now)
 		}
+		if claimed && err != nil {
+			err = errors.Join(err, p.repeatLast(ctx, o, now))
+		}
 		if err != nil {
 			p.Log.WarnContext(ctx, "cannot settle a payment page, retrying", "order_sn", c.OrderSn,
 				"checkout_id", c.ID, "asked", c.Asked+1, "err", err)
@@ -99,6 +105,18 @@ func (p *Poller) claim(
 	}
 	claimed, err = p.Store.ClaimCheckout(ctx, c, nextQuestion(o, c, now))
 	return o, now, claimed && err == nil, err
+}
+
+// repeatLast makes the question of a moment that failed due again if it was the last one before the
+// order's PayBy. The next one would be after it, when the order has expired.
+func (p *Poller) repeatLast(ctx context.Context, o order.Order, asked time.Time) error {
+	next := asked.Add(lastPause)
+	if asked.Before(o.PayBy.Add(-beforePayBy)) || !next.Before(o.PayBy) {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordDeadline)
+	defer cancel()
+	return p.Store.HastenCheckout(ctx, o.GoodsID, o.OrderSn, next)
 }
 
 // ask makes one claimed question and acts on the answer.

@@ -99,7 +99,9 @@ type CheckoutStore interface {
 	EndCheckout(ctx context.Context, c Checkout) error
 	// HastenCheckout makes the question about an order's open page due at now.
 	HastenCheckout(ctx context.Context, goodsID int64, orderSn string, now time.Time) error
-	// DueCheckouts lists open checkouts to ask about, the longest due first.
+	// DueCheckouts lists open checkouts to ask about. Where more than limit are due, half of them
+	// are those that are due for the longest time, and half those for the shortest: questions that
+	// come too late anyway delay no question before the end of a time to pay.
 	DueCheckouts(ctx context.Context, now time.Time, limit int) ([]Checkout, error)
 	// ClaimCheckout sets the time of the next question and returns whether the caller may ask now.
 	// Of several callers with the same checkout one gets true.
