@@ -261,15 +261,19 @@ func saveDelivery(tx *gorm.DB, row deliveryRow) error { return tx.Save(&row).Err
 // DueEndpoints lists at most limit enabled endpoints that are due and that nobody serves, the
 // longest unserved first. Each has new events, or a delivery to send again. If the server's clock
 // was set back since it was served, its lease does not count, and it is due. What its owner has
-// made due is due at once, also if the clock was set back since.
+// made due is due at once, also if the clock was set back since. It lists endpoints whose last
+// attempt failed only if failing is true.
 func (s *Store) DueEndpoints(
-	ctx context.Context, now time.Time, limit int,
+	ctx context.Context, now time.Time, failing bool, limit int,
 ) ([]webhook.Endpoint, error) {
 	q := s.read(ctx).Where(`enabled = 1 AND (due_at <= ? OR due_at = updated_at OR retries > 0
 			OR lease_until > ?)`, now.UnixMilli(),
 		now.Add(webhook.LeaseTime+clockStep).UnixMilli()).
 		Where("(position < (SELECT h.position FROM event_head h WHERE h.id = ?) OR retries > 0)",
 			theHead)
+	if !failing {
+		q = q.Where("failing_since IS NULL")
+	}
 	return list("list due webhooks", notLater(q, "lease_until", now, webhook.LeaseTime).
 		Order("lease_until").Limit(limit), endpointRow.endpoint)
 }

@@ -127,7 +127,7 @@ func (h fixture) TestDueEndpoints_HaveSomethingToSend(t *testing.T) {
 	ctx := t.Context()
 	e, off, later := h.endpoint("e"), h.endpoint("off"), h.endpoint("later")
 	due := func(now time.Time) (list []string) {
-		for _, e := range must.Get(h.DueEndpoints(ctx, now, 10))(t) {
+		for _, e := range must.Get(h.DueEndpoints(ctx, now, true, 10))(t) {
 			list = append(list, e.ID)
 		}
 		return list
@@ -171,7 +171,7 @@ func (h fixture) TestDueEndpoints_AllGetTheirTurn(t *testing.T) {
 	h.placeEvents()
 	for round := range 3 {
 		now := minutes(round + 1)
-		for _, e := range must.Get(h.DueEndpoints(ctx, now, 2))(t) {
+		for _, e := range must.Get(h.DueEndpoints(ctx, now, true, 2))(t) {
 			e = h.claim(e, "next", now)
 			require.NoError(t, h.SaveProgress(ctx, e, nil))
 			require.NoError(t, h.ReleaseEndpoint(ctx, e.ID, "next"))

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -23,6 +24,9 @@ const (
 	pollInterval = time.Second
 	// slots is how many endpoints a process serves at a time. Each mostly waits for its receiver.
 	slots = 64
+	// failingSlots is how many of them serve endpoints whose last attempt failed. Most of their
+	// attempts take until attemptTimeout, and the other endpoints would wait for them.
+	failingSlots = slots * 3 / 4
 	// turn is how long an endpoint is served before a due one may have its slot.
 	turn = 10 * time.Second
 	// countInterval is the time between two counts of dead deliveries.
@@ -41,8 +45,9 @@ const LeaseTime = time.Minute
 type DispatchStore interface {
 	order.Clock
 	// DueEndpoints lists at most limit enabled endpoints that are due and that nobody serves, the
-	// longest unserved first. Each has new events, or a delivery to send again.
-	DueEndpoints(ctx context.Context, now time.Time, limit int) ([]Endpoint, error)
+	// longest unserved first. Each has new events, or a delivery to send again. It lists those
+	// whose last attempt failed only if failing is true.
+	DueEndpoints(ctx context.Context, now time.Time, failing bool, limit int) ([]Endpoint, error)
 	// ClaimEndpoint takes the lease of a due endpoint until a moment. Of concurrent callers one
 	// gets true.
 	ClaimEndpoint(ctx context.Context, e Endpoint, lease string, now, until time.Time) (bool, error)
@@ -88,6 +93,8 @@ type Dispatcher struct {
 	// Due holds one signal that endpoints may be due; nil: the dispatcher only polls.
 	Due chan struct{}
 	Log *slog.Logger
+
+	failing atomic.Int64 // endpoints that are served and whose last attempt failed
 }
 
 // Run sends until ctx ends. It then finishes the attempts that have begun, and returns nil.
@@ -102,6 +109,7 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 			free <- true
 			running.Go(func() {
 				more := d.serve(ctx, e)
+				d.end(e)
 				<-free
 				if more {
 					workers.Signal(d.Due)
@@ -133,9 +141,13 @@ func (d *Dispatcher) claim(ctx context.Context, limit int) (claimed []Endpoint) 
 	now, err := d.Store.Now(ctx)
 	var due []Endpoint
 	if err == nil {
-		due, err = d.Store.DueEndpoints(ctx, now, limit)
+		due, err = d.Store.DueEndpoints(ctx, now, d.failing.Load() < failingSlots, limit)
 	}
 	for _, e := range due {
+		fails := !e.FailingSince.IsZero()
+		if fails && d.failing.Load() == failingSlots { // the next poll leaves them out
+			continue
+		}
 		lease, won := uuid.NewString(), false
 		won, err = d.Store.ClaimEndpoint(ctx, e, lease, now, now.Add(LeaseTime))
 		if err != nil {
@@ -144,9 +156,19 @@ func (d *Dispatcher) claim(ctx context.Context, limit int) (claimed []Endpoint) 
 		if e.Lease = lease; won {
 			claimed = append(claimed, e)
 		}
+		if won && fails {
+			d.failing.Add(1)
+		}
 	}
 	d.warn(ctx, "cannot claim webhook endpoints, retrying", err)
 	return claimed
+}
+
+// end ends the service of a claimed endpoint.
+func (d *Dispatcher) end(claimed Endpoint) {
+	if !claimed.FailingSince.IsZero() {
+		d.failing.Add(-1)
+	}
 }
 
 // serve sends an endpoint's deliveries one after the other until its turn ends, until none is left,

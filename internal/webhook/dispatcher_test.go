@@ -25,6 +25,7 @@ import (
 	"flashsale.dev/seckill/internal/auth"
 	"flashsale.dev/seckill/internal/event"
 	"flashsale.dev/seckill/internal/order/retention"
+	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/testing/must"
 	"flashsale.dev/seckill/internal/webhook"
 )
@@ -694,6 +695,44 @@ func TestDispatcher_DisabledAndDeletedEndpointsGetNothing(t *testing.T) {
 	require.Equal(t, apierror.NotFound, apierror.ReasonOf(err))
 }
 
+// TestDispatcher_FailingEndpointsLeaveSlotsToTheOthers checks that endpoints whose receivers do not
+// answer again and again leave slots to an endpoint that does not fail, although they were served
+// before it.
+func TestDispatcher_FailingEndpointsLeaveSlotsToTheOthers(t *testing.T) {
+	f := newFixture(t, sqliteFile(t))
+	f.store.now = time.Now().UTC().Truncate(time.Millisecond)
+	broken, release := newReceiver(t, answerStatus(http.StatusBadGateway)), make(chan bool)
+	for i := range webhook.Slots + 1 {
+		by := seckill.Actor{ID: strconv.Itoa(1000 + i), Role: seckill.Operator} // gets all events
+		_, _, err := f.service.Create(t.Context(), by, webhook.Change{URL: &broken.URL})
+		require.NoError(t, err)
+	}
+	sale := f.sale()
+	f.place()
+	d := f.dispatcher(broken)
+	f.round(d)
+	f.round(d)
+	require.Len(t, broken.requests(), webhook.Slots+1)
+	f.store.pass(time.Second)
+	r := newReceiver(t, nil)
+	d = f.dispatcher(broken, r)
+	f.endpoint(r.URL, webhook.Change{})
+	f.orders(sale, 1)
+	f.round(d)
+	require.Len(t, r.items(), 1)
+
+	broken.set(func(http.ResponseWriter, *http.Request) { <-release })
+	defer close(release)
+	f.store.pass(time.Minute)
+	f.cancel(sale, []string{r.items()[0].OrderSn})
+	began, took := time.Now(), time.Duration(0)
+	f.run(func() bool {
+		took = time.Since(began)
+		return len(r.items()) == 2
+	}, d)
+	require.Less(t, took, webhook.AttemptTimeout)
+}
+
 // polledStore counts the polls of a dispatcher. No endpoint is due.
 type polledStore struct {
 	webhook.DispatchStore
@@ -705,7 +744,7 @@ func (s *polledStore) Now(context.Context) (time.Time, error) { return time.Now(
 func (s *polledStore) CountDeadDeliveries(context.Context) (int64, error) { return 0, nil }
 
 func (s *polledStore) DueEndpoints(
-	context.Context, time.Time, int,
+	context.Context, time.Time, bool, int,
 ) ([]webhook.Endpoint, error) {
 	s.polls.Add(1)
 	return nil, nil

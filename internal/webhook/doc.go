@@ -7,6 +7,7 @@
 // list dead deliveries and have them sent again.
 //
 // Each endpoint has a goroutine of its own while it is served, and every attempt ends after five
-// seconds. A slow or dead receiver therefore delays no other. Requests go to public addresses only,
+// seconds. Endpoints whose last attempt failed never have all goroutines. A slow or dead receiver
+// therefore delays no other. Requests go to public addresses only,
 // because the address comes from a merchant: see Allow.
 package webhook

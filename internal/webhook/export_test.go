@@ -5,6 +5,12 @@ import (
 	"sync"
 )
 
+// Slots and AttemptTimeout are those of a dispatcher.
+const (
+	Slots          = slots
+	AttemptTimeout = attemptTimeout
+)
+
 // Body is the body of a request.
 type Body = body
 
@@ -15,7 +21,10 @@ func (d *Dispatcher) CountDead(ctx context.Context) { d.countDead(ctx) }
 func (d *Dispatcher) Round(ctx context.Context) {
 	var g sync.WaitGroup
 	for _, e := range d.claim(ctx, slots) {
-		g.Go(func() { d.serve(ctx, e) })
+		g.Go(func() {
+			d.serve(ctx, e)
+			d.end(e)
+		})
 	}
 	g.Wait()
 }
