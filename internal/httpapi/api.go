@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/gin-gonic/gin"
+	"golang.org/x/sync/semaphore"
 
 	"flashsale.dev/seckill/internal/apikey"
 	"flashsale.dev/seckill/internal/auth"
@@ -101,6 +102,7 @@ type api struct {
 	throttles       sync.Map // of warnings: message -> *throttle
 	list            *catalog.ListCache
 	streams         streams
+	exports         *semaphore.Weighted            // one serves the page of an export at a time
 	snapshots       *ttlcache.Cache[int64, string] // events by goods id
 	currencies      *ttlcache.Cache[int64, string] // of sales with orders, by goods id
 	purchaseLatency *latencyWindow
@@ -140,6 +142,7 @@ func newAPI(deps Deps) *api {
 		currencies: ttlcache.New[int64, string](ttlcache.Options{
 			TTL: currencyTTL, MaxEntries: maxCurrencies, LoadTimeout: currencyTimeout, Now: time.Now,
 		}),
+		exports: semaphore.NewWeighted(1),
 		origins: http.NewCrossOriginProtection(), purchaseLatency: newLatencyWindow(),
 		reporters: make(map[string]func(string, time.Duration)),
 	}

@@ -13,10 +13,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gin-gonic/gin"
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/apierror"
 	"flashsale.dev/seckill/internal/auth"
+	"flashsale.dev/seckill/internal/httpapi/web"
 	"flashsale.dev/seckill/internal/logging"
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/seckill"
@@ -202,4 +204,49 @@ func TestOrderResponse_HidesUnreadablePhones(t *testing.T) {
 	require.Contains(t, string(got), `"phoneNumber":""`)
 	require.Contains(t, log.String(), "a buyer's data cannot be decrypted")
 	require.NotContains(t, log.String(), "AAAA")
+}
+
+// stalledWriter is a response to a client that reads nothing.
+type stalledWriter struct {
+	*httptest.ResponseRecorder
+	reached, resume chan bool
+}
+
+func (w stalledWriter) Write(text []byte) (int, error) {
+	w.reached <- true
+	<-w.resume
+	return len(text), nil
+}
+
+// TestExport_TakesTurns checks that an export waits while another one works on a page, until its
+// client leaves. A client that reads nothing delays no other export.
+func TestExport_TakesTurns(t *testing.T) {
+	a := newAPI(Deps{Site: new(web.Site)})
+	export := func(ctx context.Context, w http.ResponseWriter) {
+		c, _ := gin.CreateTestContext(w)
+		c.Request = httptest.NewRequestWithContext(ctx, "GET", "/", nil)
+		page := []order.Order{{Amount: 1}}
+		a.exportOrders(&request{gin: c}, seckill.Sale{GoodsID: 43}, "", page).stream(c)
+	}
+	stalled := stalledWriter{httptest.NewRecorder(), make(chan bool), make(chan bool)}
+	done := make(chan bool)
+	go func() {
+		defer close(done)
+		export(context.Background(), stalled)
+	}()
+	<-stalled.reached
+	w := httptest.NewRecorder()
+	export(t.Context(), w)
+	require.Equal(t, 2, strings.Count(w.Body.String(), "\n"), "the columns and the order")
+	close(stalled.resume)
+	<-done
+
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.NoError(t, a.exportTurn(t.Context(), func() error {
+		require.PanicsWithError(t, http.ErrAbortHandler.Error(), func() {
+			export(gone, httptest.NewRecorder())
+		})
+		return nil
+	}))
 }

@@ -1,6 +1,8 @@
 package httpapi
 
 import (
+	"bytes"
+	"context"
 	"encoding/csv"
 	"fmt"
 	"math"
@@ -32,6 +34,9 @@ func wantsCSV(r *request) bool {
 // numbers are complete. A failure breaks the connection, so that the client cannot mistake a part
 // of the file for all of it. So does the revocation of the client's API key: a slow client would
 // get buyers' data for hours.
+//
+// Exports of a node take turns, a page each, so that many at once leave the processors to buyers.
+// The write of a page, which may wait for a slow client, is not in a turn.
 func (a *api) exportOrders(
 	r *request, sale seckill.Sale, status order.Status, first []order.Order,
 ) response {
@@ -46,28 +51,42 @@ func (a *api) exportOrders(
 		}
 		code := a.currency(sale.Details)
 		rc := http.NewResponseController(c.Writer)
-		_, _ = c.Writer.WriteString(byteOrderMark)
-		w := csv.NewWriter(c.Writer)
-		_ = w.Write(exportHeader()) // the writer keeps its first error for w.Error
-		for page := first; len(page) > 0; {
-			// A file may take longer than a call, so each page gets a write deadline of its own.
-			_ = rc.SetWriteDeadline(time.Now().Add(writeDeadline)) // a test's recorder has none
-			for _, o := range page {
-				_ = w.Write(a.exportRow(sale, code, o))
-			}
-			if w.Flush(); w.Error() != nil || len(page) < exportPage {
-				break
-			}
-			last := page[len(page)-1].OrderSn
-			var err error
-			page, err = a.Orders.OfGoods(c.Request.Context(), r.actor, sale.GoodsID, status, last,
-				exportPage)
-			if err != nil || !a.keyIsValid(c.Request.Context(), r.actor) {
+		ctx, last := c.Request.Context(), ""
+		text := bytes.NewBufferString(byteOrderMark)
+		w := csv.NewWriter(text) // a buffer returns no errors
+		_ = w.Write(exportHeader())
+		for page := first; ; {
+			err := a.exportTurn(ctx, func() (err error) {
+				if last != "" {
+					page, err = a.Orders.OfGoods(ctx, r.actor, sale.GoodsID, status, last,
+						exportPage)
+				}
+				for _, o := range page {
+					_ = w.Write(a.exportRow(sale, code, o))
+				}
+				w.Flush()
+				return err
+			})
+			if err != nil || !a.keyIsValid(ctx, r.actor) {
 				panic(http.ErrAbortHandler)
 			}
+			// A file may take longer than a call, so each page gets a write deadline of its own.
+			_ = rc.SetWriteDeadline(time.Now().Add(writeDeadline)) // a test's recorder has none
+			if _, err := text.WriteTo(c.Writer); err != nil || len(page) < exportPage {
+				break
+			}
+			last = page[len(page)-1].OrderSn
 		}
-		w.Flush()
 	}}
+}
+
+// exportTurn runs the work on a page of an export when it is the export's turn.
+func (a *api) exportTurn(ctx context.Context, work func() error) error {
+	if err := a.exports.Acquire(ctx, 1); err != nil {
+		return err
+	}
+	defer a.exports.Release(1)
+	return work()
 }
 
 // byteOrderMark makes a spreadsheet read the file as UTF-8.
