@@ -316,6 +316,29 @@ func (h fixture) TestAuditTrail_ListsActorAndChangedFields(t *testing.T) {
 	require.Equal(t, log[3:], must.Get(h.AuditTrail(t.Context(), f, log[2].ID, 10))(t))
 }
 
+// TestAuditTrail_OfAMerchant checks that a merchant's log has the entries of the merchant's sales
+// by anybody, and those of the merchant's actions, each once, newest first, in pages.
+func (h fixture) TestAuditTrail_OfAMerchant(t *testing.T) {
+	ctx := seckill.WithActor(t.Context(), seckill.Actor{ID: "7", Role: seckill.Merchant})
+	deleted, kept := h.draft(7, 10, 3), h.draft(7, 10, 3)
+	h.mustChange(h.draft(8, 10, 3).GoodsID, salechange.Change{StockDelta: 1})
+	require.NoError(t, h.DeleteDraft(ctx, deleted.GoodsID, noKey, minutes(1)))
+	must.Get(h.Change(ctx, kept.GoodsID, salechange.Change{StockDelta: 1}, noKey, minutes(2)))(t)
+	byOperator := seckill.WithActor(t.Context(), seckill.Actor{ID: "9", Role: seckill.Operator})
+	must.Get(h.Change(byOperator, kept.GoodsID, salechange.Change{StockDelta: 1}, noKey,
+		minutes(3)))(t)
+	f, before := salechange.AuditFilter{MerchantID: "7"}, ""
+	var at []time.Time
+	for range 3 {
+		page := must.Get(h.AuditTrail(t.Context(), f, before, 1))(t)
+		require.Len(t, page, 1)
+		at, before = append(at, page[0].At), page[0].ID
+	}
+	require.Equal(t, []time.Time{minutes(3), minutes(2), minutes(1)}, at)
+	rest := must.Get(h.AuditTrail(t.Context(), f, before, 10))(t)
+	require.Len(t, rest, 1, "kept was created; nobody is known to have created deleted")
+}
+
 // TestAuditTrail_FollowsTheDatabasesClock checks that entries come in the order of their times, and
 // not of the clocks of the nodes that write them.
 func (h fixture) TestAuditTrail_FollowsTheDatabasesClock(t *testing.T) {
