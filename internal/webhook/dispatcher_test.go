@@ -695,42 +695,42 @@ func TestDispatcher_DisabledAndDeletedEndpointsGetNothing(t *testing.T) {
 	require.Equal(t, apierror.NotFound, apierror.ReasonOf(err))
 }
 
-// TestDispatcher_FailingEndpointsLeaveSlotsToTheOthers checks that endpoints whose receivers do not
-// answer again and again leave slots to an endpoint that does not fail, although they were served
-// before it.
+// TestDispatcher_FailingEndpointsLeaveSlotsToTheOthers checks that endpoints whose last attempt
+// failed leave slots to an endpoint that does not fail, although it was served after them.
 func TestDispatcher_FailingEndpointsLeaveSlotsToTheOthers(t *testing.T) {
-	f := newFixture(t, sqliteFile(t))
-	f.store.now = time.Now().UTC().Truncate(time.Millisecond)
-	broken, release := newReceiver(t, answerStatus(http.StatusBadGateway)), make(chan bool)
+	f := newStoppedFixture(t)
+	broken, r := newReceiver(t, answerStatus(http.StatusBadGateway)), newReceiver(t, nil)
 	for i := range webhook.Slots + 1 {
 		by := seckill.Actor{ID: strconv.Itoa(1000 + i), Role: seckill.Operator} // gets all events
 		_, _, err := f.service.Create(t.Context(), by, webhook.Change{URL: &broken.URL})
 		require.NoError(t, err)
 	}
-	sale := f.sale()
+	sale, d := f.sale(), f.dispatcher(broken, r)
 	f.place()
-	d := f.dispatcher(broken)
+	for attempt := range 2 {
+		f.round(d)
+		f.round(d)
+		require.Equal(t, (attempt+1)*(webhook.Slots+1), len(broken.requests()))
+		f.store.pass(10 * time.Minute)
+	}
+	healthy, _ := f.endpoint(r.URL, webhook.Change{})
+	sns := f.orders(sale, 2)
 	f.round(d)
 	f.round(d)
-	require.Len(t, broken.requests(), webhook.Slots+1)
 	f.store.pass(time.Second)
-	r := newReceiver(t, nil)
-	d = f.dispatcher(broken, r)
-	f.endpoint(r.URL, webhook.Change{})
-	f.orders(sale, 1)
-	f.round(d)
-	require.Len(t, r.items(), 1)
+	f.cancel(sale, sns[:1])
+	f.round(d) // serves the healthy endpoint alone, after all others
+	require.Len(t, r.items(), 3)
+	f.store.pass(10 * time.Minute)
+	f.cancel(sale, sns[1:])
 
-	broken.set(func(http.ResponseWriter, *http.Request) { <-release })
-	defer close(release)
-	f.store.pass(time.Minute)
-	f.cancel(sale, []string{r.items()[0].OrderSn})
-	began, took := time.Now(), time.Duration(0)
-	f.run(func() bool {
-		took = time.Since(began)
-		return len(r.items()) == 2
-	}, d)
-	require.Less(t, took, webhook.AttemptTimeout)
+	first, second := d.Claim(t.Context()), d.Claim(t.Context())
+	require.Less(t, len(first), webhook.Slots)
+	for _, e := range first {
+		require.False(t, e.FailingSince.IsZero())
+	}
+	require.Len(t, second, 1)
+	require.Equal(t, healthy.ID, second[0].ID)
 }
 
 // polledStore counts the polls of a dispatcher. No endpoint is due.

@@ -8,6 +8,6 @@
 //
 // Each endpoint has a goroutine of its own while it is served, and every attempt ends after five
 // seconds. Endpoints whose last attempt failed never have all goroutines. A slow or dead receiver
-// therefore delays no other. Requests go to public addresses only,
-// because the address comes from a merchant: see Allow.
+// therefore delays no other. Requests go to public addresses only, because the address comes from a
+// merchant: see Allow.
 package webhook
