@@ -10,6 +10,7 @@ package ttlcache
 import (
 	"context"
 	"fmt"
+	"maps"
 	"sync"
 	"time"
 
@@ -29,8 +30,9 @@ type Cache[K comparable, V any] struct {
 	opts  Options
 	loads singleflight.Group
 
-	mu      sync.Mutex
-	entries map[K]entry[V]
+	mu        sync.Mutex
+	entries   map[K]entry[V]
+	cleanedAt time.Time // of the last search for old entries
 }
 
 type entry[V any] struct {
@@ -93,17 +95,19 @@ func (c *Cache[K, V]) load(
 	return v, err
 }
 
-// store keeps an entry unless the cache is full of younger ones. Callers may choose the keys, so a
-// bound is needed to protect the memory.
+// store keeps an entry unless the cache is full of other ones. Callers may choose the keys, so a
+// bound is needed to protect the memory. It searches for entries that are too old once a second: with
+// thousands of keys, a search for each load would take a good part of a processor.
 func (c *Cache[K, V]) store(key K, e entry[V]) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for k, old := range c.entries {
-		if c.opts.Now().Sub(old.loadedAt) >= c.opts.TTL {
-			delete(c.entries, k)
-		}
+	if now := c.opts.Now(); now.Sub(c.cleanedAt) >= time.Second {
+		c.cleanedAt = now
+		maps.DeleteFunc(c.entries, func(_ K, old entry[V]) bool {
+			return now.Sub(old.loadedAt) >= c.opts.TTL
+		})
 	}
-	if len(c.entries) < c.opts.MaxEntries {
+	if _, known := c.entries[key]; known || len(c.entries) < c.opts.MaxEntries {
 		c.entries[key] = e
 	}
 }

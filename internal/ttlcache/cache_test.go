@@ -112,3 +112,19 @@ func TestCacheGet_BoundsItsEntries(t *testing.T) {
 		require.Len(t, cache.entries, 1, "expired entries make room")
 	})
 }
+
+// TestCacheGet_FullCacheReplacesAnOldEntry checks that an entry that is too old is replaced in a
+// full cache between two searches for old entries.
+func TestCacheGet_FullCacheReplacesAnOldEntry(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cache, source := newCache(2), &counter{}
+		for _, key := range []int64{1, 2, 3} {
+			must.Get(cache.Get(t.Context(), key, source.load))(t)
+			time.Sleep(500 * time.Millisecond)
+		}
+		for range 2 {
+			require.Equal(t, 4, must.Get(cache.Get(t.Context(), 2, source.load))(t))
+		}
+		require.Len(t, cache.entries, 2)
+	})
+}
