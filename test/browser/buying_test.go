@@ -509,6 +509,13 @@ func withACode(t *testing.T, h fixture) {
 	v.open("/s/" + goods)
 	v.becomes("the code is kept",
 		fmt.Sprintf("document.querySelector(%q).value === %q", field, codes[0]))
+	more := h.sells(t, sale{title: "Another thing", accessCode: string(seckill.SingleCodes)})
+	v.open("/s/" + more + "?code=MORE")
+	v.open("/?code=SHOP")
+	for sale, code := range map[string]string{goods: codes[0], more: "MORE"} {
+		v.becomes("each sale has its own code", fmt.Sprintf("document.querySelector(%q).value === %q",
+			card(sale)+" [data-part=code]", code))
+	}
 
 	other := h.buyer(t, 115, "")
 	other.open("/s/" + goods)
