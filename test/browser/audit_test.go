@@ -43,6 +43,7 @@ func filtersTheAudit(t *testing.T, h fixture, devices ...device) {
 		mei.sees("#entries > li:nth-child(2)", "Operator 4")
 		rows := `document.querySelectorAll('#entries > li').length`
 		mei.becomes("a page", rows+` === 20`)
+		mei.press("#choose button") // the same entries again
 		mei.press("#more")
 		mei.becomes("all of the sale", rows+` === 21`)
 		mei.press("#entries > li:nth-child(2) summary")
@@ -66,6 +67,12 @@ func filtersTheAudit(t *testing.T, h fixture, devices ...device) {
 		mei.press("#choose button")
 		mei.sees("#w-goods", "You have no sale with this number.")
 		mei.fitsEverybody("an audit trail of no sale")
+		mei.fill("#a-goods", "")
+		mei.fill("#a-action", "close")
+		for range 2 {
+			mei.press("#choose button")
+			mei.becomes("none", `document.querySelector('#none').checkVisibility()`)
+		}
 		mei.fill("#a-goods", "")
 		mei.fill("#a-action", "revokeApiKey")
 		mei.sees("#entries > li:first-child", "API key revoked API key erp")

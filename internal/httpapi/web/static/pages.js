@@ -19,10 +19,11 @@ export function pages({list, more, none, ask, row, failed}) {
       return;
     }
     const items = JSON.stringify(got.data.items);
-    if (!next && items === shown) return; // new rows would take the focus and what was copied
-    shown = next ? '' : items;
-    if (!next) list.replaceChildren();
-    list.append(...got.data.items.map(row));
+    if (next || items !== shown) { // new rows of the same items would take the focus
+      if (!next) list.replaceChildren();
+      list.append(...got.data.items.map(row));
+      shown = next ? '' : items;
+    }
     cursor = got.data.nextCursor ?? '';
     more.hidden = !cursor;
     none.hidden = Boolean(list.firstElementChild);
