@@ -105,7 +105,10 @@ function refresh() {
   return loadDeliveries();
 }
 
-filter.addEventListener('change', refresh);
+filter.addEventListener('change', () => {
+  at('more').hidden = true; // its cursor is of the filter before
+  refresh();
+});
 setInterval(() => document.hidden || list.children.length > 20 || refresh(), 5000);
 refresh();
 const got = await callWithRetry('GET', path);
