@@ -87,7 +87,7 @@ func TestAlerts_EachHasRunbookAndTest(t *testing.T) {
 func impatientRules(t *testing.T) string {
 	text := must.Get(os.ReadFile(rulesFile))(t)
 	quick := strings.NewReplacer("for: 30s", "for: 1s", "for: 15s", "for: 1s", "for: 1m", "for: 1s",
-		"[1m]", "[5s]", "> 60", "> 6").Replace(string(text))
+		"[1m]", "[5s]", "[5m]", "[5s]", "[1h]", "[5s]", "> 60", "> 6").Replace(string(text))
 	file := filepath.Join(t.TempDir(), "seckill.yml")
 	require.NoError(t, os.WriteFile(file, []byte(quick), 0o600))
 	return file

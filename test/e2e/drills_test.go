@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"bytes"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -14,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/loadgen/apiclient"
+	"flashsale.dev/seckill/internal/paymentprovider"
 	"flashsale.dev/seckill/internal/testing/installation"
 	"flashsale.dev/seckill/internal/testing/must"
 )
@@ -40,6 +42,8 @@ func drills() []drill {
 		{[]string{"SeckillBacklogOld", "SeckillMySQLFails"}, lockGoodsRow},
 		{[]string{"SeckillDeadLetters"}, publishUndecodable},
 		{[]string{"SeckillWebhooksDead"}, storeDeadDelivery},
+		{[]string{"SeckillPaymentsFail"}, payLockedOrders},
+		{[]string{"SeckillPaymentRefused"}, reportUnknownPayment},
 		{[]string{"SeckillRefundsStopped"}, storeStoppedRefund},
 		{[]string{"SeckillRedisMemory"}, fillRedis},
 		{[]string{"SeckillErrorRatio"}, killRedis},
@@ -53,7 +57,9 @@ func drills() []drill {
 // TestAlerts_FireInDrillAndClear injects the fault of each alert, and repairs it once the alert
 // fires. The alert must then end.
 func TestAlerts_FireInDrillAndClear(t *testing.T) {
-	r := installation.Start(t, suite, installation.Options{OwnRabbit: true})
+	r := installation.Start(t, suite, installation.Options{
+		OwnRabbit: true, Env: []string{"SECKILL_PAYMENT_SECRET=" + paymentSecret},
+	})
 	prometheus := r.Prometheus(t, impatientRules(t))
 	for _, d := range drills() {
 		t.Run(strings.Join(d.alerts, "+"), func(t *testing.T) {
@@ -103,13 +109,18 @@ func changeTotal(t *testing.T, r *installation.Installation, goods string, units
 
 // lockGoodsRow keeps the goods' row locked, so that the consumer can write no order.
 func lockGoodsRow(t *testing.T, r *installation.Installation, goods string) func() {
+	unlock := lock(t, r, "SELECT goods_id FROM sales WHERE goods_id = "+goods)
+	buy(t, r, goods, 2)
+	return unlock
+}
+
+// lock keeps the rows of a query locked until unlock is called.
+func lock(t *testing.T, r *installation.Installation, query string) (unlock func()) {
 	db := must.Get(sql.Open("mysql", r.DSN))(t)
 	t.Cleanup(func() { _ = db.Close() })
 	tx := must.Get(db.BeginTx(context.WithoutCancel(t.Context()), nil))(t)
-	var id int64
-	require.NoError(t, tx.QueryRowContext(t.Context(),
-		"SELECT goods_id FROM sales WHERE goods_id = ? FOR UPDATE", goods).Scan(&id))
-	buy(t, r, goods, 2)
+	t.Cleanup(func() { _ = tx.Rollback() })
+	_ = must.Get(tx.ExecContext(t.Context(), query+" FOR UPDATE"))(t)
 	return func() { require.NoError(t, tx.Rollback()) }
 }
 
@@ -136,6 +147,39 @@ func storeDeadDelivery(t *testing.T, r *installation.Installation, _ string) fun
 	return func() { r.ExecSQL(t, "DELETE FROM webhook_deliveries") }
 }
 
+// payLockedOrders has buyers pay again and again while no order can become paid.
+func payLockedOrders(t *testing.T, r *installation.Installation, goods string) func() {
+	sns := buy(t, r, goods, 8)
+	r.Drained(t, goods, time.Minute)
+	unlock := lock(t, r, "SELECT order_sn FROM orders WHERE goods_id = "+goods)
+	var stops []func()
+	for i, sn := range sns {
+		stops = append(stops, askContinuously(t, r.Buyer(t, int64(i)+1), "/orders/"+sn+"/pay"))
+	}
+	return func() {
+		unlock()
+		for _, stop := range stops {
+			stop()
+		}
+	}
+}
+
+// reportUnknownPayment reports a payment of an order that MySQL lacks, as after a restore.
+func reportUnknownPayment(t *testing.T, r *installation.Installation, _ string) func() {
+	signer := must.Get(paymentprovider.NewSigner([]byte(paymentSecret), time.Now))(t)
+	body := []byte(`{"paymentId": "p-1", "orderSn": "no-such-order", "amount": 1}`)
+	req := must.Get(http.NewRequestWithContext(t.Context(), http.MethodPost,
+		r.Base(0)+"/payments/callback", bytes.NewReader(body)))(t)
+	timestamp, signature := signer.Sign(body)
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set(paymentprovider.TimestampHeader, timestamp)
+	req.Header.Set(paymentprovider.SignatureHeader, signature)
+	answer := must.Get(http.DefaultClient.Do(req))(t)
+	require.NoError(t, answer.Body.Close())
+	require.Equal(t, http.StatusNotFound, answer.StatusCode)
+	return func() {} // the alert ends with its window
+}
+
 // storeStoppedRefund stores a refund that has failed for days. An operator settles it.
 func storeStoppedRefund(t *testing.T, r *installation.Installation, goods string) func() {
 	r.ExecSQL(t, `INSERT INTO payments (payment_id, goods_id, order_sn, amount, state, reason, attempts,
@@ -155,23 +199,22 @@ func fillRedis(t *testing.T, r *installation.Installation, _ string) func() {
 
 func killRedis(t *testing.T, r *installation.Installation, goods string) func() {
 	require.NoError(t, r.Redis.Kill())
-	stop := askContinuously(t, r, goods)
+	stop := askContinuously(t, r.Buyer(t, 99), "/randomPath?goodsId="+goods)
 	return func() {
 		require.NoError(t, r.Redis.Restart(t.Context()))
 		stop()
 	}
 }
 
-// askContinuously requests paths for the goods again and again until stop is called.
-func askContinuously(t *testing.T, r *installation.Installation, goods string) (stop func()) {
+// askContinuously posts to a path again and again until stop is called.
+func askContinuously(t *testing.T, buyer apiclient.Client, path string) (stop func()) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
-	buyer := r.Buyer(t, 99)
 	go func() {
 		defer close(done)
 		for ctx.Err() == nil {
 			// The answer does not matter: the requests only have to reach the API.
-			_, _ = buyer.Call(ctx, http.MethodPost, "/randomPath?goodsId="+goods, nil)
+			_, _ = buyer.Call(ctx, http.MethodPost, path, nil)
 		}
 	}()
 	return func() { cancel(); <-done }
@@ -219,14 +262,17 @@ func pauseAPI(t *testing.T, r *installation.Installation, _ string) func() {
 	return func() { require.NoError(t, r.APIs[0].Resume()) }
 }
 
-// buy buys one unit for each of the given number of buyers.
-func buy(t *testing.T, r *installation.Installation, goods string, buyers int64) {
+// buy buys one unit for each of the given number of buyers, from 1 on. It returns the orders.
+func buy(t *testing.T, r *installation.Installation, goods string, buyers int64) (sns []string) {
 	for id := range buyers {
 		buyer := r.Buyer(t, id+1)
 		var path struct{ RandomPath string }
 		call(t, buyer, http.MethodPost, "/randomPath?goodsId="+goods, &path)
-		call(t, buyer, http.MethodPost, "/"+path.RandomPath+"/decrStock?goodsId="+goods, nil)
+		var bought struct{ OrderSn string }
+		call(t, buyer, http.MethodPost, "/"+path.RandomPath+"/decrStock?goodsId="+goods, &bought)
+		sns = append(sns, bought.OrderSn)
 	}
+	return sns
 }
 
 // call makes a call that must succeed, and decodes its data.
