@@ -10,10 +10,12 @@ import (
 	"net/http/httptest"
 	"net/netip"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/gin-gonic/gin"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/apierror"
@@ -147,11 +149,12 @@ func TestExport_HeadReadsNoRows(t *testing.T) {
 	require.Empty(t, w.Body.String())
 }
 
-// TestServer_AllowsLongWaits checks that the read limit of a request does not limit its handler.
+// TestServer_AllowsLongWaits checks that the read limit of a request, with a body or without one,
+// does not limit its handler.
 func TestServer_AllowsLongWaits(t *testing.T) {
 	t.Parallel()
 	h := newAPI(Deps{Log: slog.New(slog.DiscardHandler)}).engine([]route{{
-		methods: read, path: "/", public: true, unlimited: true, extraTime: maxWait,
+		methods: read + " " + post, path: "/", public: true, unlimited: true, extraTime: maxWait,
 		handle: func(ctx context.Context, r *request) (response, error) {
 			select {
 			case <-time.After(readTimeout + 500*time.Millisecond):
@@ -164,9 +167,19 @@ func TestServer_AllowsLongWaits(t *testing.T) {
 	srv.Config = Server(h, "", slog.New(slog.DiscardHandler))
 	srv.Start()
 	defer srv.Close()
-	res := must.Get(srv.Client().Get(srv.URL))(t)
-	require.NoError(t, res.Body.Close())
-	require.Equal(t, http.StatusOK, res.StatusCode)
+	var all sync.WaitGroup
+	for method, body := range map[string]string{"GET": "", "POST": "{}"} {
+		all.Go(func() {
+			req := httptest.NewRequest(method, srv.URL, strings.NewReader(body))
+			req.RequestURI = "" // a client's request has none
+			res, err := srv.Client().Do(req)
+			if assert.NoError(t, err, method) {
+				assert.NoError(t, res.Body.Close())
+				assert.Equal(t, http.StatusOK, res.StatusCode, method)
+			}
+		})
+	}
+	all.Wait()
 }
 
 // TestHandler_FailsWithoutPermit checks that a handler which does not call permit fails each of its

@@ -36,8 +36,9 @@ func (a *api) handler(rt route) gin.HandlerFunc {
 			a.writeError(c, err)
 			return
 		}
-		if !rt.unchecked { // an unread body must stay under the server's read deadline
-			setDeadlines(c.Writer, rt.extraTime, limit)
+		if rt.extraTime > 0 { // other calls end within the server's write timeout
+			rc := http.NewResponseController(c.Writer)
+			_ = rc.SetWriteDeadline(time.Now().Add(limit + writeGrace)) // a test's recorder has none
 		}
 		ctx, cancel := context.WithTimeout(c.Request.Context(), limit)
 		defer cancel()
@@ -95,15 +96,4 @@ func (r *request) purchasedGoods() int64 {
 		return 0
 	}
 	return id
-}
-
-// setDeadlines replaces the server's deadlines for one call. The read deadline covers the request,
-// which has been read; left in place, it would cancel a call that waits longer. Only routes with
-// extra time get a longer write deadline.
-func setDeadlines(w http.ResponseWriter, extra, limit time.Duration) {
-	rc := http.NewResponseController(w)
-	_ = rc.SetReadDeadline(time.Time{}) // a test's recorder has no deadlines
-	if extra > 0 {
-		_ = rc.SetWriteDeadline(time.Now().Add(limit + writeGrace))
-	}
 }

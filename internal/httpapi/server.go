@@ -17,8 +17,9 @@ const (
 	maxHeaderBytes    = 16 << 10
 )
 
-// Server returns a server with limits on the time and size of requests. A handler that needs more
-// time moves its own deadlines with http.ResponseController.
+// Server returns a server with limits on the time and size of requests. net/http ends the read
+// deadline with the body. A handler that needs more time to write moves its own write deadline with
+// http.ResponseController.
 func Server(h http.Handler, addr string, log *slog.Logger) *http.Server {
 	return &http.Server{
 		Addr: addr, Handler: h,
