@@ -82,6 +82,31 @@ func TestServe_ShapesWhatNetHTTPRejects(t *testing.T) {
 	require.Equal(t, []any{501, "a handler's own"}, []any{res.StatusCode, body})
 }
 
+// TestServe_LeavesBodiesAsTheyAre answers with texts of users that look like answers of net/http. A
+// large body is written in parts, each of which may begin with such a text.
+func TestServe_LeavesBodiesAsTheyAre(t *testing.T) {
+	const headers = "\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n"
+	for _, text := range []string{
+		"HTTP/1.1 417 ", "HTTP/1.1 417 Expectation Failed\r\n\r\n", "HTTP/1.1 400 Bad" + headers,
+	} {
+		listener := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
+		var body string
+		server := httpapi.Server(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = io.WriteString(w, body)
+		}), "", slog.New(slog.DiscardHandler))
+		go func() { _ = server.Serve(envelopeListener{listener, slog.New(slog.DiscardHandler)}) }()
+		for i := range len(text) { // one of them puts the text at the start of a part
+			body = strings.Repeat("x", i) + strings.Repeat(text, 20_000/len(text)) + "end"
+			res := must.Get(http.Get("http://" + listener.Addr().String()))(t)
+			got := must.Get(io.ReadAll(res.Body))(t)
+			require.NoError(t, res.Body.Close())
+			require.Equal(t, body, string(got))
+		}
+		http.DefaultClient.CloseIdleConnections()
+		require.NoError(t, server.Close())
+	}
+}
+
 // crowded is a listener of a process that has no file left for its first connection.
 type crowded struct {
 	net.Listener

@@ -40,19 +40,21 @@ func ProtocolError(p []byte) []byte {
 }
 
 // protocolError returns what is wrong with a request if p is the answer of net/http that rejects
-// it; "" if p is anything else. Only net/http itself begins a response with these headers.
+// it; "" if p is anything else. p may be a part of a body, and users may choose the text at its
+// start. So p must be a whole answer, whose body repeats its status or is a fixed text.
 func protocolError(p []byte) string {
 	const line = "HTTP/1.1 "
 	if len(p) < len(line)+3 || p[len(line)] < '4' || !bytes.HasPrefix(p, []byte(line)) {
 		return ""
 	}
-	head, _, _ := bytes.Cut(p, []byte("\r\n\r\n"))
-	first, headers, _ := bytes.Cut(head, []byte("\r\n"))
-	code := string(first[len(line) : len(line)+3])
+	head, body, _ := bytes.Cut(p[len(line):], []byte("\r\n\r\n"))
+	status, headers, _ := bytes.Cut(head, []byte("\r\n"))
+	code := string(status[:3])
 	switch {
-	case code == "417":
+	case string(status) == "417 Expectation Failed" && len(body) == 0:
 		return "Expect: the only expectation is 100-continue"
-	case string(headers) != "Content-Type: text/plain; charset=utf-8\r\nConnection: close":
+	case string(headers) != "Content-Type: text/plain; charset=utf-8\r\nConnection: close",
+		!bytes.Equal(body, status) && string(body) != "Unsupported transfer encoding":
 		return ""
 	case code == "431":
 		return "the request line and the headers are larger than " +
