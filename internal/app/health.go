@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -22,6 +23,11 @@ import (
 type Health struct {
 	parts    Parts
 	draining atomic.Bool
+
+	mu        sync.Mutex
+	checkedAt time.Time
+	fit       bool              // of the last check, as of Redis
+	states    map[string]string // of the last check
 }
 
 // NewHealth makes the health of a node.
@@ -35,31 +41,42 @@ func (h *Health) Drain() { h.draining.Store(true) }
 const (
 	pingDeadline   = 800 * time.Millisecond
 	othersDeadline = 300 * time.Millisecond
+	// checkEvery is the shortest time between two checks. Anybody may call /readyz, as often as a
+	// network permits, and one check is several statements of MySQL.
+	checkEvery = 200 * time.Millisecond
 )
 
-// Ready checks every server, and returns "ok" or the problem of each. The node is ready if Redis is
-// fit and the node is not draining.
+// Ready returns "ok" or the problem of every server, as they were at most checkEvery ago. The node
+// is ready if Redis is fit and the node is not draining.
 func (h *Health) Ready(ctx context.Context) (bool, map[string]string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if time.Since(h.checkedAt) >= checkEvery {
+		h.check(context.WithoutCancel(ctx)) // others use the result of a caller that leaves
+		h.checkedAt = time.Now()
+	}
+	states := maps.Clone(h.states)
+	states["rabbitmq"] = cmp.Or(cause.Of(h.parts.Queue.DownReason()), "ok")
+	if h.draining.Load() {
+		states["node"] = "draining"
+	}
+	return h.fit && !h.draining.Load(), states
+}
+
+// check asks Redis and MySQL.
+func (h *Health) check(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, pingDeadline)
 	defer cancel()
-	var checks sync.WaitGroup
-	var redisState, mysqlState string
-	var fit bool
-	checks.Go(func() { redisState, fit = h.redis(ctx) })
-	checks.Go(func() {
+	var mysqlState, redisState string
+	var asked sync.WaitGroup
+	asked.Go(func() { redisState, h.fit = h.redis(ctx) })
+	asked.Go(func() {
 		ctx, cancel := context.WithTimeout(ctx, othersDeadline)
 		defer cancel()
 		mysqlState = h.stateOf("mysql", h.parts.Store.CheckReadiness(ctx))
 	})
-	checks.Wait()
-	states := map[string]string{
-		"redis": redisState, "mysql": mysqlState,
-		"rabbitmq": cmp.Or(cause.Of(h.parts.Queue.DownReason()), "ok"),
-	}
-	if h.draining.Load() {
-		states["node"] = "draining"
-	}
-	return fit && !h.draining.Load(), states
+	asked.Wait()
+	h.states = map[string]string{"redis": redisState, "mysql": mysqlState}
 }
 
 // redis returns the state of Redis. One reachable master of a cluster makes the node fit: taking it
@@ -82,10 +99,10 @@ func (h *Health) redis(ctx context.Context) (state string, fit bool) {
 }
 
 // stateOf returns the cause of an error without addresses and users, which errors contain. It logs
-// an error without a cause of its own, unless the caller is gone; the publisher logs RabbitMQ's.
+// an error without a cause of its own; the publisher logs RabbitMQ's.
 func (h *Health) stateOf(server string, err error) string {
 	state := cause.Of(err)
-	if state == cause.Other && !errors.Is(err, context.Canceled) {
+	if state == cause.Other {
 		h.parts.Log.Warn("a server is not usable", "server", server, "err", err)
 	}
 	return cmp.Or(state, "ok")

@@ -10,9 +10,12 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/app"
@@ -176,8 +179,57 @@ func TestHealth_DatabaseWithoutMigrationsIsNotOK(t *testing.T) {
 	require.True(t, ready)
 	require.Equal(t, "not migrated", answered["mysql"])
 	require.NoError(t, parts.Store.Migrate(t.Context()))
-	_, answered = health.Ready(t.Context())
-	require.Equal(t, "ok", answered["mysql"])
+	require.Eventually(t, func() bool {
+		_, answered = health.Ready(t.Context())
+		return answered["mysql"] == "ok"
+	}, time.Minute, 20*time.Millisecond)
+}
+
+// commandCounter is a hook that counts the commands of a Redis client.
+type commandCounter struct{ count atomic.Int64 }
+
+func (c *commandCounter) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (c *commandCounter) ProcessPipelineHook(
+	next redis.ProcessPipelineHook,
+) redis.ProcessPipelineHook {
+	return next
+}
+
+func (c *commandCounter) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		c.count.Add(1)
+		return next(ctx, cmd)
+	}
+}
+
+// TestHealth_ManyProbesCauseFewChecks has strangers call /readyz without a pause, and leave before
+// the answer.
+func TestHealth_ManyProbesCauseFewChecks(t *testing.T) {
+	parts, commands := openIdle(t, time.Minute).Parts, &commandCounter{}
+	client := connect.RedisOf(config.Redis{Addrs: []string{servers.Redis(t).Addr()}})
+	t.Cleanup(func() { _ = client.Close() })
+	client.AddHook(commands)
+	parts.RedisStore = redisstore.New(client, redisstore.Options{})
+	app.NewHealth(parts).Ready(t.Context())
+	one := commands.count.Load()
+	require.Positive(t, one)
+	gone, leave := context.WithCancel(t.Context())
+	leave()
+	health, began := app.NewHealth(parts), time.Now()
+	var strangers sync.WaitGroup
+	for range 8 {
+		strangers.Go(func() {
+			for range 200 {
+				_, _ = health.Ready(gone)
+			}
+		})
+	}
+	strangers.Wait()
+	ready, answered := health.Ready(t.Context())
+	require.True(t, ready, answered)
+	checks := int64(time.Since(began)/(200*time.Millisecond)) + 1
+	require.LessOrEqual(t, commands.count.Load(), one*(1+checks))
 }
 
 // TestHealth_DrainingNodeIsNotReady checks that load balancers choose no node that stops.
