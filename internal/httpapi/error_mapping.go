@@ -147,7 +147,7 @@ func setErrorHeaders(c *gin.Context, e *apierror.Error) {
 // noRoute answers unknown paths: people with a page, programs with JSON.
 func (a *api) noRoute(c *gin.Context) {
 	if a.Site != nil && wantsPage(c.Request) {
-		res, err := a.stopPage(&request{gin: c}, http.StatusNotFound, "missing")
+		res, err := a.stopPage(&request{gin: c}, apierror.NotFound, "missing")
 		if err == nil {
 			a.writeResponse(c, res)
 			return

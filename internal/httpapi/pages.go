@@ -76,7 +76,7 @@ func (a *api) shopPage(ctx context.Context, r *request) (response, error) {
 	number, _ := strconv.Atoi(query("page")) // 0 is the first, too
 	views, err := a.list.Sales(ctx, nil, 0, math.MaxInt)
 	if err != nil {
-		return a.stopPage(r, http.StatusServiceUnavailable, "down")
+		return a.stopPage(r, apierror.Unavailable, "down")
 	}
 	now := time.Now()
 	sales := make([]web.Sale, 0, len(views))
@@ -87,7 +87,7 @@ func (a *api) shopPage(ctx context.Context, r *request) (response, error) {
 	for i := range shop.Now {
 		a.setReturns(ctx, &shop.Now[i])
 	}
-	return a.page(r, http.StatusOK, web.Page{Name: "shop", Now: now, Data: shop})
+	return a.page(r, reasonOK, web.Page{Name: "shop", Now: now, Data: shop})
 }
 
 // cardOf converts a sale for the template of its card.
@@ -127,7 +127,7 @@ func (a *api) salePage(ctx context.Context, r *request) (response, error) {
 	if err != nil {
 		return response{}, err
 	}
-	return a.page(r, http.StatusOK, web.Page{
+	return a.page(r, reasonOK, web.Page{
 		Name: "item", Now: v.Now, Data: sale, Policy: sale.Policy(), Preview: &web.Preview{
 			Title: sale.Title, Description: summary, Image: sale.Picture(),
 			URL: a.absolute(r.gin.Request, "/s/"+sale.GoodsID),
@@ -159,9 +159,9 @@ func (a *api) drawPage(ctx context.Context, r *request) (response, error) {
 	}
 	sale := a.cardOf(v)
 	if !sale.HasRoom() {
-		return a.stopPage(r, http.StatusNotFound, "missing")
+		return a.stopPage(r, apierror.NotFound, "missing")
 	}
-	return a.page(r, http.StatusOK, web.Page{Name: "draw", Now: v.Now, Data: sale})
+	return a.page(r, reasonOK, web.Page{Name: "draw", Now: v.Now, Data: sale})
 }
 
 // saleOf reads the sale that a page's address names. Errors are those of the catalog.
@@ -176,9 +176,9 @@ func (a *api) saleOf(ctx context.Context, r *request) (seckill.View, error) {
 // noSale is the page in place of a sale that cannot be read.
 func (a *api) noSale(r *request, err error) (response, error) {
 	if apierror.ReasonOf(err) == apierror.NotFound {
-		return a.stopPage(r, http.StatusNotFound, "sale")
+		return a.stopPage(r, apierror.NotFound, "sale")
 	}
-	return a.stopPage(r, http.StatusServiceUnavailable, "down")
+	return a.stopPage(r, apierror.Unavailable, "down")
 }
 
 // absolute returns the address of a page for other sites: below the public URL, or below the
@@ -205,7 +205,7 @@ func (a *api) sessionPage(_ context.Context, r *request) (response, error) {
 	for _, g := range a.guestsFor(r.gin.Request) {
 		signIn.Guests = append(signIn.Guests, userOf(g))
 	}
-	return a.page(r, http.StatusOK, web.Page{Name: "session", Data: signIn})
+	return a.page(r, reasonOK, web.Page{Name: "session", Data: signIn})
 }
 
 // userOf converts an actor for the templates.
@@ -223,13 +223,13 @@ func (a *api) consolePage(name string) handleFunc {
 		case by.ID == "":
 			return a.redirect("/session?to=" + url.QueryEscape(r.gin.Request.URL.Path)), nil
 		case !isSeller(by) || name == "operations" && by.Role != seckill.Operator:
-			return a.stopPage(r, http.StatusForbidden, "forbidden")
+			return a.stopPage(r, apierror.Forbidden, "forbidden")
 		}
 		n, ok := params.Decimal(goods)
 		if goods != "" && (!ok || n <= 0) || sn != "" && !isOrderSn(sn) || id != "" && !isUUID(id) {
-			return a.stopPage(r, http.StatusNotFound, "missing")
+			return a.stopPage(r, apierror.NotFound, "missing")
 		}
-		return a.page(r, http.StatusOK, web.Page{Name: name, Data: cmp.Or(goods, sn, id)})
+		return a.page(r, reasonOK, web.Page{Name: name, Data: cmp.Or(goods, sn, id)})
 	}
 }
 
@@ -238,13 +238,13 @@ func (a *api) purchasePage(_ context.Context, r *request) (response, error) {
 	by, sn := a.visitor(r.gin.Request), r.gin.Param("orderSn")
 	switch {
 	case !isOrderSn(sn):
-		return a.stopPage(r, http.StatusNotFound, "missing")
+		return a.stopPage(r, apierror.NotFound, "missing")
 	case by.ID == "":
 		return a.redirect("/session?to=" + url.QueryEscape("/o/"+sn)), nil
 	case !isBuyer(by):
-		return a.stopPage(r, http.StatusForbidden, "forbidden")
+		return a.stopPage(r, apierror.Forbidden, "forbidden")
 	}
-	return a.page(r, http.StatusOK, web.Page{Name: "purchase", Data: web.Purchase{
+	return a.page(r, reasonOK, web.Page{Name: "purchase", Data: web.Purchase{
 		OrderSn: sn, Countries: shipping.Countries(),
 	}})
 }
@@ -261,8 +261,9 @@ func (a *api) visitor(r *http.Request) seckill.Actor {
 	return by
 }
 
-// page renders a page, or switches the language where the query has a known one.
-func (a *api) page(r *request, status int, p web.Page) (response, error) {
+// page renders a page, or switches the language where the query has a known one. The reason sets
+// the status.
+func (a *api) page(r *request, reason apierror.Reason, p web.Page) (response, error) {
 	c := r.gin
 	if lang := web.Lang(c.Query("lang")); lang.Known() {
 		return a.switchLang(c, lang), nil
@@ -276,7 +277,7 @@ func (a *api) page(r *request, status int, p web.Page) (response, error) {
 	if err != nil {
 		return response{}, err
 	}
-	return response{stream: func(c *gin.Context) {
+	return response{reason: reason, stream: func(c *gin.Context) {
 		h := c.Writer.Header()
 		h.Set("Content-Security-Policy", cmp.Or(p.Policy, web.Policy))
 		h.Set("Referrer-Policy", "same-origin")
@@ -284,14 +285,14 @@ func (a *api) page(r *request, status int, p web.Page) (response, error) {
 		if negotiateGzip(c) {
 			html = web.Compress(html, gzip.BestSpeed)
 		}
-		c.Data(status, "text/html; charset=utf-8", html)
+		c.Data(statusOf(reason), "text/html; charset=utf-8", html)
 	}}, nil
 }
 
 // stopPage explains why the requested page is not shown. Its texts are named "stop."+why and
 // "stop."+why+".more".
-func (a *api) stopPage(r *request, status int, why string) (response, error) {
-	return a.page(r, status, web.Page{Name: "stop", Data: why})
+func (a *api) stopPage(r *request, reason apierror.Reason, why string) (response, error) {
+	return a.page(r, reason, web.Page{Name: "stop", Data: why})
 }
 
 // negotiateGzip reports whether the client takes gzip, and then names it in the response.

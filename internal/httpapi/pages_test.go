@@ -13,8 +13,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"flashsale.dev/seckill/internal/auth"
 	"flashsale.dev/seckill/internal/httpapi"
 	"flashsale.dev/seckill/internal/httpapi/web"
+	"flashsale.dev/seckill/internal/testing/must"
 )
 
 // openPage requests a page without compression, unless the header requests gzip.
@@ -218,6 +220,38 @@ func TestPages_SayThatUnitsMayReturn(t *testing.T) {
 	paid := func() bool { return h.as(buyer(), "POST", "/orders/"+sn+"/pay", "").Reason == "OK" }
 	require.Eventually(t, paid, time.Minute, 20*time.Millisecond)
 	becomes("Sold out")
+}
+
+// TestPages_AreCountedByTheirReason checks what the metrics have: an alert compares the answers with
+// UNAVAILABLE to all. The issuer of this API has not answered.
+func TestPages_AreCountedByTheirReason(t *testing.T) {
+	t.Parallel()
+	h := newFixture(t)
+	deps, counted := h.Deps, map[string]string{}
+	deps.Issuer = must.Get(auth.NewIssuer(auth.IssuerOptions{
+		URL: "https://id.example", Audience: "x", Client: &http.Client{}, Now: time.Now,
+		RedirectURL: "https://shop.example" + httpapi.SignInCallback,
+	}))(t)
+	deps.Recorder = func(route string) func(string, time.Duration) {
+		return func(reason string, _ time.Duration) { counted[route] = reason }
+	}
+	handler, cookie := httpapi.New(deps), h.cookie(buyer())
+	for path, status := range map[string]int{
+		"/": 200, "/s/1": 404, "/console": 403, "/session?to=/": 503, "/console/x/y": 404,
+	} {
+		r := httptest.NewRequest("GET", path, nil)
+		r.Header.Set("Accept", "text/html")
+		if status != http.StatusServiceUnavailable {
+			r.Header.Set("Cookie", cookie)
+		}
+		w := httptest.NewRecorder()
+		handler.ServeHTTP(w, r)
+		require.Equal(t, status, w.Code, path)
+	}
+	require.Equal(t, map[string]string{
+		"/": "OK", "/s/:goodsId": "NOT_FOUND", "/console": "FORBIDDEN", "/session": "UNAVAILABLE",
+		"other": "NOT_FOUND",
+	}, counted)
 }
 
 func TestSalePage_OfNoSaleLeadsBack(t *testing.T) {

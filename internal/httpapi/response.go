@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"net/http"
 	"strconv"
 	"time"
@@ -28,7 +29,8 @@ type response struct {
 	etag   string // "" for none
 	// location is the path of what was created or queued; "" for none.
 	location string
-	// stream writes the whole response itself; the other fields are unused then.
+	// stream writes the whole response itself. Of the other fields only reason is used then: the
+	// metrics have it, or OK.
 	stream func(c *gin.Context)
 }
 
@@ -92,7 +94,7 @@ func messageOf(r apierror.Reason) string {
 // setSecurityHeaders has forbidden it for everything else.
 func (a *api) writeResponse(c *gin.Context, res response) {
 	if res.stream != nil {
-		requestContextOf(c.Request.Context()).reason = reasonOK
+		requestContextOf(c.Request.Context()).reason = cmp.Or(res.reason, reasonOK)
 		res.stream(c)
 		c.Abort()
 		return

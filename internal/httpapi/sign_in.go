@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"time"
 
+	"flashsale.dev/seckill/internal/apierror"
 	"flashsale.dev/seckill/internal/auth"
 	"flashsale.dev/seckill/internal/seckill"
 )
@@ -42,7 +43,7 @@ var ownPage = regexp.MustCompile(`^/(session|console(/[\w-]+)*|s/\d+(\?quantity=
 func (a *api) beginSignIn(r *request, to string) (response, error) {
 	signIn, address, err := a.Issuer.BeginSignIn()
 	if err != nil {
-		return a.stopPage(r, http.StatusServiceUnavailable, "signin.down")
+		return a.stopPage(r, apierror.Unavailable, "signin.down")
 	}
 	if !ownPage.MatchString(to) {
 		to = "/"
@@ -93,7 +94,7 @@ func (a *api) finishSignIn(ctx context.Context, r *request) (response, error) {
 			"sign-in at the issuer failed; compare the redirect URI, client, secret and clocks",
 			"err", err)
 		http.SetCookie(c.Writer, deletion)
-		return a.stopPage(r, http.StatusBadRequest, "signin")
+		return a.stopPage(r, apierror.BadRequest, "signin")
 	}
 	value, err := a.Tokens.Sign(user, a.IssuerSession)
 	if err != nil {
