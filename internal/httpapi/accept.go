@@ -32,6 +32,18 @@ func prefers(h http.Header, wanted string) bool {
 		(wantedQuality > jsonQuality || wantedQuality == jsonQuality && beforeJSON)
 }
 
+// accepts reports whether the values of a header such as Accept-Encoding name a word, with a weight
+// above 0 (RFC 9110, 12.5.3).
+func accepts(values []string, wanted string) bool {
+	for item := range strings.SplitSeq(strings.Join(values, ","), ",") {
+		word, args, err := mime.ParseMediaType(item)
+		if err == nil && word == wanted {
+			return quality(args["q"]) > 0
+		}
+	}
+	return false
+}
+
 // exactRange is the precision of a range that is JSON's own media type.
 const exactRange = 3
 

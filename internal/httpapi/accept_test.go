@@ -24,3 +24,12 @@ func TestPrefers_ComparesQualities(t *testing.T) {
 	require.True(t, prefers(lines, "text/csv"))
 	require.False(t, prefers(http.Header{}, "text/csv"))
 }
+
+func TestAccepts_FollowsTheWeight(t *testing.T) {
+	for header, want := range map[string]bool{
+		"gzip": true, "gzip, deflate, br": true, "br;q=1.0, GZIP; q=0.5": true,
+		"": false, "br": false, "x-gzip": false, "gzip;q=0": false, "identity, gzip; q=0.0": false,
+	} {
+		require.Equal(t, want, accepts([]string{header}, "gzip"), header)
+	}
+}

@@ -281,7 +281,7 @@ func (a *api) page(r *request, reason apierror.Reason, p web.Page) (response, er
 		h := c.Writer.Header()
 		h.Set("Content-Security-Policy", cmp.Or(p.Policy, web.Policy))
 		h.Set("Referrer-Policy", "same-origin")
-		h.Set("Vary", "Accept-Language, Cookie, Accept-Encoding")
+		h.Add("Vary", "Accept-Language, Cookie, Accept-Encoding")
 		if negotiateGzip(c) {
 			html = web.Compress(html, gzip.BestSpeed)
 		}
@@ -297,7 +297,7 @@ func (a *api) stopPage(r *request, reason apierror.Reason, why string) (response
 
 // negotiateGzip reports whether the client takes gzip, and then names it in the response.
 func negotiateGzip(c *gin.Context) bool {
-	if !strings.Contains(c.GetHeader("Accept-Encoding"), "gzip") {
+	if !accepts(c.Request.Header["Accept-Encoding"], "gzip") {
 		return false
 	}
 	c.Writer.Header().Set("Content-Encoding", "gzip")
@@ -342,7 +342,7 @@ func (a *api) asset(_ context.Context, r *request) (response, error) {
 	return response{stream: func(c *gin.Context) {
 		h := c.Writer.Header()
 		h.Set("Cache-Control", "public, max-age=31536000, immutable")
-		h.Set("Vary", "Accept-Encoding")
+		h.Add("Vary", "Accept-Encoding")
 		body := found.Body
 		if negotiateGzip(c) {
 			body = found.Gzip()

@@ -254,6 +254,28 @@ func TestPages_AreCountedByTheirReason(t *testing.T) {
 	}, counted)
 }
 
+// TestPages_VaryKeepsTheOrigin checks answers of an API with CORS: a cache must not send one to
+// another origin. A client that refuses gzip gets none.
+func TestPages_VaryKeepsTheOrigin(t *testing.T) {
+	t.Parallel()
+	h := newFixture(t)
+	deps := h.Deps
+	deps.CORSOrigins = []string{"https://shop.example"}
+	handler := httpapi.New(deps)
+	get := func(path string) *httptest.ResponseRecorder {
+		r := httptest.NewRequest("GET", path, nil)
+		r.Header.Set("Accept-Encoding", "gzip;q=0")
+		w := httptest.NewRecorder()
+		handler.ServeHTTP(w, r)
+		require.Equal(t, http.StatusOK, w.Code)
+		require.Empty(t, w.Header().Get("Content-Encoding"))
+		require.Contains(t, w.Header().Values("Vary"), "Origin", path)
+		return w
+	}
+	style := regexp.MustCompile(`/assets/\w+/style.css`).FindString(get("/").Body.String())
+	require.Contains(t, get(style).Header().Values("Vary"), "Accept-Encoding")
+}
+
 func TestSalePage_OfNoSaleLeadsBack(t *testing.T) {
 	t.Parallel()
 	h := newFixture(t)
