@@ -31,18 +31,16 @@ type deadLetterResponse struct {
 
 // newDeadLetterResponse shows a dead letter with its sale, which is the zero Sale where it is
 // unknown.
-func (a *api) newDeadLetterResponse(
-	ctx context.Context, d order.DeadLetter, sale seckill.Sale,
-) deadLetterResponse {
+func (a *api) newDeadLetterResponse(d order.DeadLetter, sale seckill.Sale) deadLetterResponse {
 	shown := deadLetterResponse{
 		ID: d.ID, OrderSn: d.OrderSn, GoodsID: d.GoodsID, Reason: d.Reason, Attempts: d.Attempts,
 		FirstSeenAt: timestamp(d.FirstSeenAt), Origin: d.Origin,
 	}
 	line, readable := d.Line()
 	if readable {
-		o := a.newMaskedOrderResponse(ctx, order.Order{OrderLine: line})
-		shown.BuyerID, shown.Name, shown.PhoneNumber = o.BuyerID, o.Name, o.PhoneNumber
-		shown.Quantity = o.Quantity
+		phone, _ := a.openContact(order.Order{OrderLine: line})
+		shown.BuyerID, shown.Quantity = line.BuyerID, line.Quantity
+		shown.Name, shown.PhoneNumber = maskName(line.Name), maskPhone(phone)
 	}
 	if sale.GoodsID != 0 {
 		shown.Title = sale.Title
@@ -76,7 +74,7 @@ func (a *api) listDeadLetters(ctx context.Context, r *request) (response, error)
 		sales[d.GoodsID] = sale
 	}
 	show := func(d order.DeadLetter) deadLetterResponse {
-		return a.newDeadLetterResponse(ctx, d, sales[d.GoodsID])
+		return a.newDeadLetterResponse(d, sales[d.GoodsID])
 	}
 	key := func(d order.DeadLetter) string { return deadLetterCursor + d.ID }
 	return ok(page(found, limit, show, key)), nil

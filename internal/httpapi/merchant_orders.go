@@ -9,7 +9,6 @@ import (
 	"flashsale.dev/seckill/internal/apierror"
 	"flashsale.dev/seckill/internal/httpapi/params"
 	"flashsale.dev/seckill/internal/order"
-	"flashsale.dev/seckill/internal/order/payment"
 	"flashsale.dev/seckill/internal/order/shipping"
 	"flashsale.dev/seckill/internal/seckill"
 )
@@ -39,21 +38,22 @@ func (a *api) findManagedOrder(ctx context.Context, r *request) (response, error
 		orders[0], err = a.Orders.FindManaged(ctx, r.actor, sn)
 	}
 	found := list[orderResponse]{Items: []orderResponse{}}
-	switch apierror.ReasonOf(err) {
-	case "":
-		for _, o := range orders {
-			var reversals []payment.Reversal
-			if reversals, err = a.Payments.Reversals(ctx, o.GoodsID, o.OrderSn); err != nil {
-				break
-			}
-			shown := a.newMaskedOrderResponse(ctx, o)
-			shown.Reversals = newReversalResponses(reversals)
-			found.Items = append(found.Items, shown)
-		}
-	case apierror.NotFound, apierror.Forbidden:
-		err = nil
+	switch reason := apierror.ReasonOf(err); {
+	case reason == apierror.NotFound, reason == apierror.Forbidden:
+		return ok(found), nil
+	case err != nil:
+		return response{}, err
 	}
-	return ok(found), err
+	for _, o := range orders {
+		reversals, err := a.Payments.Reversals(ctx, o.GoodsID, o.OrderSn)
+		if err != nil {
+			return response{}, err
+		}
+		shown := a.newMaskedOrderResponse(ctx, o)
+		shown.Reversals = newReversalResponses(reversals)
+		found.Items = append(found.Items, shown)
+	}
+	return ok(found), nil
 }
 
 // shortSn returns the end of an order number that a short number names: "AbCd-1234" or "AbCd1234".

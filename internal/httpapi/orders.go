@@ -47,12 +47,16 @@ func (a *api) newOrderResponse(ctx context.Context, o order.Order) orderResponse
 		o.CheckoutURL = "" // the page is about to end, or has taken the money
 	}
 	phone, email := a.openContact(o)
+	currency := ""
+	if o.Status != order.Queued {
+		currency = a.currencyOf(ctx, o.GoodsID)
+	}
 	return orderResponse{
 		OrderSn: o.OrderSn, Status: o.Status, FailureReason: o.FailureReason, GoodsID: o.GoodsID,
 		BuyerID: o.BuyerID, Quantity: o.Quantity, Amount: o.Amount, Name: o.Name,
 		PhoneNumber: phone, Email: email, CreatedAt: timestamp(o.CreatedAt), PayBy: timestamp(o.PayBy),
 		PaidAt: timestamp(o.PaidAt), ClosedAt: timestamp(o.ClosedAt), CheckoutURL: o.CheckoutURL,
-		Currency:  a.currencyOf(ctx, o),
+		Currency:  currency,
 		ShippedAt: timestamp(o.ShippedAt), Carrier: o.Carrier, TrackingNumber: o.TrackingNumber,
 	}
 }
@@ -77,19 +81,16 @@ func (a *api) masked(ctx context.Context) func(order.Order) orderResponse {
 	return func(o order.Order) orderResponse { return a.newMaskedOrderResponse(ctx, o) }
 }
 
-// currencyOf returns the currency of a written order: its sale's, which never changes once there
-// are orders. A sale that can't be read leaves it out, because the order is more important.
-func (a *api) currencyOf(ctx context.Context, o order.Order) string {
-	if o.GoodsID == 0 || o.Status == order.Queued {
+// currencyOf returns the currency of a sale with written orders, which never changes. It is "" if
+// the sale can't be read, because the order is more important, and for the id 0, which no sale has.
+func (a *api) currencyOf(ctx context.Context, goodsID int64) string {
+	if goodsID == 0 {
 		return ""
 	}
-	code, err := a.currencies.Get(ctx, o.GoodsID, func(ctx context.Context) (string, error) {
-		sale, err := a.Sales.Get(ctx, seckill.Actor{Role: seckill.Operator}, o.GoodsID)
+	code, _ := a.currencies.Get(ctx, goodsID, func(ctx context.Context) (string, error) {
+		sale, err := a.Sales.Get(ctx, seckill.Actor{Role: seckill.Operator}, goodsID)
 		return a.currency(sale.Details), err
 	})
-	if err != nil {
-		return ""
-	}
 	return code
 }
 

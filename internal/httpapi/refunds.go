@@ -5,7 +5,6 @@ import (
 	"context"
 	"strings"
 
-	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/order/payment"
 	"flashsale.dev/seckill/internal/seckill"
 )
@@ -27,11 +26,11 @@ type refundResponse struct {
 }
 
 func (a *api) newRefundResponse(ctx context.Context, r payment.Refund) refundResponse {
-	// A payment in the currency of its order has none of its own.
-	ofOrder := a.currencyOf(ctx, order.Order{GoodsID: r.GoodsID, Status: order.Paid})
 	return refundResponse{
 		PaymentID: r.ID, OrderSn: r.OrderSn, GoodsID: r.GoodsID, Amount: r.Amount,
-		Currency: cmp.Or(r.Currency, ofOrder), Reason: r.Reason, Attempts: r.Attempts,
+		// A payment in the currency of its order has none of its own.
+		Currency: cmp.Or(r.Currency, a.currencyOf(ctx, r.GoodsID)),
+		Reason:   r.Reason, Attempts: r.Attempts,
 		Stopped: r.Stopped(), Since: timestamp(r.Since), TriedAt: timestamp(r.TriedAt),
 		NextAt: timestamp(r.NextAt), Problem: r.Problem,
 	}
