@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"strings"
 	"time"
 
@@ -79,9 +78,6 @@ func (c *listAPIKeysCmd) Run(s *session) error {
 }
 
 func printAPIKey(s *session, k apikey.Key) error {
-	if s.json {
-		return json.NewEncoder(s.stdout).Encode(k)
-	}
 	var scopes []string
 	for _, scope := range k.Scopes {
 		scopes = append(scopes, string(scope))
@@ -94,7 +90,7 @@ func printAPIKey(s *session, k apikey.Key) error {
 	if !k.LastUsedAt.IsZero() {
 		used = "used " + k.LastUsedAt.Format(time.RFC3339)
 	}
-	return s.print(nil, "%s  %s  merchant %s  %q  %s  %s, %s", k.ID,
+	return s.printLine(k, "%s  %s  merchant %s  %q  %s  %s, %s", k.ID,
 		k.CreatedAt.Format(time.RFC3339), k.MerchantID, k.Name, strings.Join(scopes, ","),
 		state, used)
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -106,10 +105,7 @@ func (c *listDeadLettersCmd) Run(s *session) error {
 }
 
 func printDeadLetter(s *session, d order.DeadLetter) error {
-	if s.json {
-		return json.NewEncoder(s.stdout).Encode(d)
-	}
-	return s.print(nil, "%s  %s  %-10s  goods %d  order %s  %d attempts, from %s", d.ID,
+	return s.printLine(d, "%s  %s  %-10s  goods %d  order %s  %d attempts, from %s", d.ID,
 		d.FirstSeenAt.Format(time.RFC3339), d.Reason, d.GoodsID, d.OrderSn, d.Attempts, d.Origin)
 }
 

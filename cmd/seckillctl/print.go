@@ -15,8 +15,8 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-// print writes a result: the value as JSON, or the sentence. Every command prints through it, so
-// that -o json works everywhere.
+// print writes a result: the value as JSON, or the sentence. Every command prints through it or
+// through printLine, so that -o json works everywhere.
 func (s *session) print(v any, format string, args ...any) error {
 	if !s.json {
 		_, err := fmt.Fprintf(s.stdout, format+"\n", args...)
@@ -25,6 +25,14 @@ func (s *session) print(v any, format string, args ...any) error {
 	enc := json.NewEncoder(s.stdout)
 	enc.SetIndent("", "  ")
 	return enc.Encode(v)
+}
+
+// printLine writes an item of a list that may be longer than the memory: a line of text or of JSON.
+func (s *session) printLine(v any, format string, args ...any) error {
+	if s.json {
+		return json.NewEncoder(s.stdout).Encode(v)
+	}
+	return s.print(nil, format, args...)
 }
 
 // confirmation holds the flag of commands that destroy data or affect buyers.
