@@ -449,36 +449,45 @@ func TestBeginSignIn_RequestsListedScopes(t *testing.T) {
 		"openid profile email":       {"openid", "profile", "email", "offline_access"},
 		"openid profile phone email": {"email", "phone", "openid", "profile"},
 	} {
-		f := &issuerFixture{t: t, keys: []jose.JSONWebKey{newKey(t, "e", jose.ES256)}}
-		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			own := "http://" + r.Host
-			if r.URL.Path == "/keys" {
-				_ = json.NewEncoder(w).Encode(f.public())
-				return
-			}
+		_, _, at := beginSignIn(t, auth.IssuerOptions{}, listed, nil)
+		require.Equal(t, want, must.Get(url.Parse(at))(t).Query().Get("scope"))
+	}
+}
+
+// beginSignIn runs an issuer of a new provider until the test ends, and begins a sign-in. The
+// provider lists scopes; exchange answers its token endpoint.
+func beginSignIn(
+	t *testing.T, o auth.IssuerOptions, scopes []string, exchange http.HandlerFunc,
+) (issuer *auth.Issuer, begun auth.SignIn, address string) {
+	t.Helper()
+	f := &issuerFixture{t: t, keys: []jose.JSONWebKey{newKey(t, "e", jose.ES256)}}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		own := "http://" + r.Host
+		switch {
+		case r.Method == http.MethodPost:
+			exchange(w, r)
+		case r.URL.Path == "/keys":
+			_ = json.NewEncoder(w).Encode(f.public())
+		default:
 			_ = json.NewEncoder(w).Encode(map[string]any{
-				"issuer": own, "jwks_uri": own + "/keys", "scopes_supported": listed,
+				"issuer": own, "jwks_uri": own + "/keys", "scopes_supported": scopes,
 				"authorization_endpoint": own, "token_endpoint": own,
 			})
-		}))
-		t.Cleanup(server.Close)
-		issuer := must.Get(auth.NewIssuer(auth.IssuerOptions{
-			URL: server.URL, Audience: audience, Client: server.Client(), Now: time.Now,
-			RedirectURL: "https://shop.example/callback", Log: slog.New(slog.DiscardHandler),
-		}))(t)
-		ctx, end := context.WithCancel(t.Context())
-		var ended sync.WaitGroup
-		ended.Go(func() { _ = issuer.Run(ctx) })
-		require.Eventually(t, func() bool {
-			_, _, err := issuer.BeginSignIn()
-			return err == nil
-		}, time.Minute, 5*time.Millisecond)
-		_, at, err := issuer.BeginSignIn()
-		require.NoError(t, err)
-		require.Equal(t, want, must.Get(url.Parse(at))(t).Query().Get("scope"))
-		end()
-		ended.Wait()
-	}
+		}
+	}))
+	t.Cleanup(server.Close)
+	o.URL, o.Audience, o.Client, o.Now = server.URL, audience, server.Client(), time.Now
+	o.RedirectURL, o.Log = "https://shop.example/callback", slog.New(slog.DiscardHandler)
+	issuer = must.Get(auth.NewIssuer(o))(t)
+	var ended sync.WaitGroup
+	ended.Go(func() { _ = issuer.Run(t.Context()) })
+	t.Cleanup(ended.Wait)
+	require.Eventually(t, func() (ok bool) {
+		var err error
+		begun, address, err = issuer.BeginSignIn()
+		return err == nil
+	}, time.Minute, 5*time.Millisecond)
+	return issuer, begun, address
 }
 
 // TestIssuer_ClientNamesItselfInOneRequest checks what the token endpoint gets. A public client has
@@ -487,41 +496,16 @@ func TestBeginSignIn_RequestsListedScopes(t *testing.T) {
 func TestIssuer_ClientNamesItselfInOneRequest(t *testing.T) {
 	t.Parallel()
 	for _, secret := range []string{"", "s"} {
-		f := &issuerFixture{t: t, keys: []jose.JSONWebKey{newKey(t, "e", jose.ES256)}}
 		asked := make(chan *http.Request, 9)
-		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			own := "http://" + r.Host
-			switch {
-			case r.Method == http.MethodPost:
-				_ = r.ParseForm()
-				asked <- r
-				w.Header().Set("Content-Type", "application/json")
-				_ = json.NewEncoder(w).Encode(map[string]any{"access_token": "a"})
-			case r.URL.Path == "/keys":
-				_ = json.NewEncoder(w).Encode(f.public())
-			default:
-				_ = json.NewEncoder(w).Encode(map[string]any{
-					"issuer": own, "jwks_uri": own + "/keys",
-					"authorization_endpoint": own, "token_endpoint": own,
-				})
-			}
-		}))
-		t.Cleanup(server.Close)
-		issuer := must.Get(auth.NewIssuer(auth.IssuerOptions{
-			URL: server.URL, Audience: audience, ClientID: "pages", ClientSecret: secret,
-			Client: server.Client(), Now: time.Now, RedirectURL: "https://shop.example/callback",
-			Log: slog.New(slog.DiscardHandler),
-		}))(t)
-		ctx, end := context.WithCancel(t.Context())
-		var ended sync.WaitGroup
-		ended.Go(func() { _ = issuer.Run(ctx) })
-		var begun auth.SignIn
-		require.Eventually(t, func() (ok bool) {
-			var err error
-			begun, _, err = issuer.BeginSignIn()
-			return err == nil
-		}, time.Minute, 5*time.Millisecond)
-		_, err := issuer.FinishSignIn(ctx, begun, auth.SignInReply{State: begun.State, Code: "c"})
+		pages := auth.IssuerOptions{ClientID: "pages", ClientSecret: secret}
+		issuer, begun, _ := beginSignIn(t, pages, nil, func(w http.ResponseWriter, r *http.Request) {
+			_ = r.ParseForm()
+			asked <- r
+			w.Header().Set("Content-Type", "application/json")
+			_ = json.NewEncoder(w).Encode(map[string]any{"access_token": "a"})
+		})
+		_, err := issuer.FinishSignIn(t.Context(), begun,
+			auth.SignInReply{State: begun.State, Code: "c"})
 		require.Error(t, err, "the answer has no ID token")
 		require.Len(t, asked, 1)
 		r := <-asked
@@ -529,8 +513,6 @@ func TestIssuer_ClientNamesItselfInOneRequest(t *testing.T) {
 		require.Equal(t, secret != "", basic)
 		require.Equal(t, secret, password)
 		require.Equal(t, "pages", id+r.PostForm.Get("client_id"))
-		end()
-		ended.Wait()
 	}
 }
 
