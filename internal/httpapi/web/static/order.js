@@ -16,7 +16,6 @@ let sale = null;
 /** The buyer's data, once shown: later answers have it masked. */
 let revealed = null;
 
-
 /** Reads the order, and its sale where it is not known yet. */
 async function load() {
   const got = await callWithRetry('GET', `/admin/orders?orderSn=${head.dataset.order}`);

@@ -19,7 +19,6 @@ let sale = {};
 let editing = false;
 let busy = false;
 
-
 /** What the order has come to: its status, or shipped or refunded, which the API has in its times. */
 function stateOf(o) {
   if (o.status === 'paid' && o.shippedAt) return 'shipped';

@@ -20,7 +20,6 @@ let sale = null;
 
 // Actions.
 
-
 async function load() {
   const got = await callWithRetry('GET', path);
   if (got.ok) show(got.data);
