@@ -10,6 +10,7 @@
 package fakestripe
 
 import (
+	"cmp"
 	"crypto/rand"
 	"encoding/json"
 	"fmt"
@@ -401,7 +402,8 @@ func (s *Server) Session(orderSn string) (id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for candidate, session := range s.sessions {
-		if session["client_reference_id"] == orderSn && (id == "" || len(candidate) >= len(id)) {
+		newer := cmp.Or(cmp.Compare(len(candidate), len(id)), cmp.Compare(candidate, id)) > 0
+		if session["client_reference_id"] == orderSn && newer { // ids end in a serial number
 			id = candidate
 		}
 	}
