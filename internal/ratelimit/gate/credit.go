@@ -2,7 +2,6 @@ package gate
 
 import (
 	"context"
-	"time"
 
 	"flashsale.dev/seckill/internal/ratelimit"
 	"flashsale.dev/seckill/internal/ratelimit/rules"
@@ -11,7 +10,7 @@ import (
 // Credit returns the permits req.N of an earlier request whose Result is gone, and then reads the
 // limiter. A limiter gets back no more than it lacks. A sliding log gets nothing back, because only
 // a Result identifies its entries. Errors are ratelimit.ErrPermits and failures of the shared
-// store.
+// store, which gets Options.Deadline for each of its three steps.
 func (g *Gate) Credit(
 	ctx context.Context, rule *rules.Compiled, req ratelimit.Request,
 ) (ratelimit.Decision, error) {
@@ -19,10 +18,9 @@ func (g *Gate) Credit(
 	if err != nil {
 		return ratelimit.Decision{}, err
 	}
-	if err := g.storeOf(rule, req.Params).Refund(ctx, before, req); err != nil {
+	if err := g.refund(ctx, g.storeOf(rule, req.Params), req, before); err != nil {
 		return ratelimit.Decision{}, err
 	}
-	g.keys.update(req.Key, func(k *keyState) { k.until = time.Time{} })
 	return g.peek(ctx, rule, req)
 }
 

@@ -3,8 +3,8 @@ package gate
 // Event is a kind of event that Options.Count counts by rule.
 type Event int
 
-// The events. Each decision is EventAllowed or EventDenied. The others describe the way to the
-// decision and accompany either.
+// The events. Each decision is EventAllowed or EventDenied, or both if Result.Wait refuses to wait
+// for what was allowed. The others describe the way to the decision and accompany either.
 const (
 	EventAllowed Event = iota
 	EventDenied

@@ -110,12 +110,12 @@ func (r *Result) Refund() {
 		return
 	}
 	if r.shared {
-		r.gate.refundLater(r.request, r.Decision)
+		g, req, d := r.gate, r.request, r.Decision // copies, so that the Result stays off the heap
+		g.running.Go(func() { g.refundUnused(req, d) })
 		return
 	}
-	d, req := r.Decision, r.request
 	// The request was taken, so it is well formed, and Memory has no other error.
-	_ = r.gate.memory.Refund(context.Background(), d, req)
+	_ = r.gate.memory.Refund(context.Background(), r.Decision, r.request)
 	if r.debt != nil {
 		r.gate.addDebt(*r.debt, -r.debt.N)
 	}

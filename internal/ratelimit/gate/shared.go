@@ -126,7 +126,7 @@ func (g *Gate) start(rule *rules.Compiled, req ratelimit.Request, c *call) {
 		close(c.done)
 		if surplus > 0 {
 			d.Granted = surplus
-			g.refund(req, d)
+			g.refundUnused(req, d)
 		}
 	})
 }
@@ -162,7 +162,7 @@ func (g *Gate) takeDirect(
 	if err := await(ctx, c, deadline); err != nil {
 		g.running.Go(func() {
 			if <-c.done; d.Allowed {
-				g.refund(req, d)
+				g.refundUnused(req, d)
 			}
 		})
 		return ratelimit.Decision{}, err
@@ -204,19 +204,22 @@ func (g *Gate) payDebt(rule *rules.Compiled, req ratelimit.Request) error {
 	return err
 }
 
-// refundLater does not wait for Redis. It copies what it gets, so that a Result stays off the heap.
-func (g *Gate) refundLater(req ratelimit.Request, d ratelimit.Decision) {
-	g.running.Go(func() { g.refund(req, d) })
+// refundUnused returns to Redis what a decision granted to nobody, or to a caller that has left.
+func (g *Gate) refundUnused(req ratelimit.Request, d ratelimit.Decision) {
+	req.N, req.Min = d.Granted, 0
+	_ = g.refund(context.Background(), g.shared, req, d) // unused permits drain like used ones
 }
 
-// refund returns permits to Redis, independent of the caller's context. It also ends the key's
-// cached denial, so that the node calls Redis again at once.
-func (g *Gate) refund(req ratelimit.Request, d ratelimit.Decision) {
-	ctx, cancel := context.WithTimeout(context.Background(), g.opts.Deadline)
+// refund returns req.N permits to a store within Options.Deadline. It also ends the key's cached
+// denial, so that the node calls Redis again at once.
+func (g *Gate) refund(
+	ctx context.Context, store Store, req ratelimit.Request, taken ratelimit.Decision,
+) error {
+	ctx, cancel := context.WithTimeout(ctx, g.opts.Deadline)
 	defer cancel()
-	req.N, req.Min = d.Granted, 0
-	if g.shared.Refund(ctx, d, req) != nil {
-		return // unused permits drain like used ones
+	if err := store.Refund(ctx, taken, req); err != nil {
+		return err
 	}
 	g.keys.update(req.Key, func(k *keyState) { k.until = time.Time{} })
+	return nil
 }
