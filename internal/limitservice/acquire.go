@@ -87,10 +87,13 @@ func (s *HTTP) requestOf(body acquireRequest) (*rules.Compiled, ratelimit.Reques
 	default:
 		err = rules.CheckKey(body.Key)
 	}
+	if err != nil {
+		return nil, ratelimit.Request{}, err
+	}
 	var request ratelimit.Request
 	rule.Request(&request, body.Key, s.book.Params(rule, body.Key, nil))
 	request.N, request.MaxWait = permits, time.Duration(body.MaxWaitMillis)*time.Millisecond
-	return rule, request, err
+	return rule, request, nil
 }
 
 // setHeaders sets RateLimit-Policy, and RateLimit unless the result has no value for it.
