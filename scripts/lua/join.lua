@@ -71,21 +71,21 @@ local function seat_function()
     return tonumber(number)
   end
 
-  -- has_passed reports whether the turn of a number that is not done is over: Redis may have lost
-  -- its end. It is true without a position, because the node asks again with the position.
-  local function has_passed(number, position)
+  -- turn_is_over reports whether a number that is not done was called and its turn has ended: Redis
+  -- may have lost the end. It is true without a position, because the node asks again with it.
+  local function turn_is_over(number, position)
     return state.seed and not has(gap, number)
       and (not position or position <= tonumber(state.admitted))
       and not redis.call('ZSCORE', turns, number)
   end
 
-  -- restored returns the number that a buyer has after showing a ticket. Of two numbers that wait
-  -- it is the lower one.
-  local function restored(bucket, field, number, ticket, position)
+  -- accept_ticket returns the number that a buyer has after showing a ticket. Of two numbers that
+  -- wait it is the lower one.
+  local function accept_ticket(bucket, field, number, ticket, position)
     local t = tonumber(ticket)
     if not t or t > state.next or has(done, t) then return number end
     position = tonumber(position)
-    if number and not has(done, number) and (number <= t or has_passed(t, position)) then
+    if number and not has(done, number) and (number <= t or turn_is_over(t, position)) then
       return number
     end
     if has(gap, t) then
@@ -102,9 +102,9 @@ local function seat_function()
     return t
   end
 
-  -- admitted_until returns the end of a buyer's admission, 0 without one. An admission of the
+  -- take_admission returns the end of a buyer's admission, 0 without one. An admission of the
   -- number becomes the buyer's: reserve knows buyers only.
-  local function admitted_until(buyer, number)
+  local function take_admission(buyer, number)
     if not any_turns then return 0 end
     local till = tonumber(redis.call('ZSCORE', turns, 'b' .. buyer) or 0)
     local of_number = number and redis.call('ZSCORE', turns, number)
@@ -146,28 +146,32 @@ local function seat_function()
     return note_joined(state, buyer, number), IN_LINE
   end
 
-  -- find returns the number of a buyer (nil: none), the end of the admission and the mark.
-  local function find(bucket, field, buyer, ticket, position)
+  -- remove takes a buyer out of the line. It returns what find does.
+  local function remove(bucket, field, buyer, ticket)
     local entry = redis.call('HGET', bucket, field)
     local number = tonumber(entry)
-    if mode == LEAVE then
-      -- A caller who has seen a number end may be slow, and the buyer has joined again since.
-      if ticket ~= '' and tonumber(ticket) ~= number then
-        return number, 0, number and IN_LINE or UNKNOWN
-      end
-      redis.call('ZREM', turns, 'b' .. buyer)
-      if not number then return nil, 0, UNKNOWN end
-      leave(number)
-      if state.size then
-        redis.call('HDEL', bucket, field)
-      else
-        redis.call('HSET', bucket, field, entry .. LEFT)
-      end
-      return number, 0, PASSED
+    -- A caller who has seen a number end may be slow, and the buyer has joined again since.
+    if ticket ~= '' and tonumber(ticket) ~= number then
+      return number, 0, number and IN_LINE or UNKNOWN
     end
-    number = restored(bucket, field, number, ticket, position)
+    redis.call('ZREM', turns, 'b' .. buyer)
+    if not number then return nil, 0, UNKNOWN end
+    leave(number)
+    if state.size then
+      redis.call('HDEL', bucket, field)
+    else
+      redis.call('HSET', bucket, field, entry .. LEFT)
+    end
+    return number, 0, PASSED
+  end
+
+  -- find returns the number of a buyer (nil: none), the end of the admission and the mark. In mode
+  -- join a buyer without a number that waits gets one.
+  local function find(bucket, field, buyer, ticket, position)
+    local entry = redis.call('HGET', bucket, field)
+    local number = accept_ticket(bucket, field, tonumber(entry), ticket, position)
     if not number and mode == JOIN then number = joined_again(bucket, field, entry) end
-    local till = admitted_until(buyer, number)
+    local till = take_admission(buyer, number)
     if till > 0 then return number, till, IN_LINE end
     if not number or has(done, number) then
       if mode == JOIN then
@@ -179,8 +183,9 @@ local function seat_function()
     return number, 0, redis.call('ZSCORE', late, number) and LATE or IN_LINE
   end
 
+  local decide = mode == LEAVE and remove or find
   return function(bucket, field, buyer, ticket, position)
-    local number, till, mark = find(bucket, field, buyer, ticket, position)
+    local number, till, mark = decide(bucket, field, buyer, ticket, position)
     if till == 0 and mark == IN_LINE then return number end
     local seat = {number or 0, till, mark}
     if mark == OVER_LIMIT then
@@ -196,13 +201,14 @@ for i = 1, #KEYS - FIRST_BUCKET + 1 do
   local a, bucket = FIRST_ARG + (i - 1) * stride, KEYS[FIRST_BUCKET + i - 1]
   local buyer = ARGV[a]
   local field = stride < WITH_FIELD and buyer or ARGV[a + 1]
-  local ticket = stride < WITH_TICKET and '' or ARGV[a + 2]
+  local ticket, position = '', nil
+  if stride == WITH_TICKET then ticket, position = ARGV[a + 2], ARGV[a + 3] end
   local number = before_start and ticket == '' and state.next < state.granted and next_number(state)
   if number and redis.call('HSETNX', bucket, field, number) == 1 then
     seats[i] = note_joined(state, buyer, number)
   else
     seat_of = seat_of or seat_function()
-    seats[i] = seat_of(bucket, field, buyer, ticket, ARGV[a + 3])
+    seats[i] = seat_of(bucket, field, buyer, ticket, position)
   end
 end
 if state.left > 0 then redis.call('HINCRBY', room, 'left', state.left) end
