@@ -7,7 +7,6 @@ type message struct {
 	lines    []line
 	barrier  bool
 	goods    int
-	epoch    int
 	token    int
 	attempts int
 }
@@ -55,9 +54,6 @@ func (w *world) publish(p *proc, goods int, m message, by int) sent {
 	}
 	if w.now > by && !p.host.sendsLate(w) {
 		return failed // the deadline ended before anything was sent
-	}
-	if w.now > by {
-		w.lateSends++
 	}
 	q := w.queueOf(goods)
 	if q.gone || q.unbound { // unroutable: returned, and confirmed

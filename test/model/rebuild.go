@@ -273,9 +273,8 @@ func (w *world) awaitBarrier(p *proc, goods, token int) bool {
 	if w.harder && w.rnd.IntN(8) == 0 {
 		p.sleep(w.rnd.IntN(30)) // and the broker loses its data
 	}
-	epoch := w.db.goods[goods].epoch
 	by := w.now + barrierPatience
-	barrier := message{barrier: true, goods: goods, epoch: epoch, token: token}
+	barrier := message{barrier: true, goods: goods, token: token}
 	if w.publish(p, goods, barrier, by) != confirmed {
 		return false
 	}

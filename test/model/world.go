@@ -77,12 +77,11 @@ type world struct {
 	// epochs has, for each API and goods, the epoch that the API knows.
 	epochs map[*host][]int
 	// paused is the host that the fault paused, until shortly after it runs again.
-	paused    *host
-	lateSends int
-	fault     fault
-	faultAt   int
-	healedAt  int
-	healed    bool
+	paused   *host
+	fault    fault
+	faultAt  int
+	healedAt int
+	healed   bool
 
 	records *records
 	// dirty is set by each change of a server. The model checks the invariants after such a step.
