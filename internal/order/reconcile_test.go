@@ -277,7 +277,7 @@ func TestReconcile_SettlesWrittenOrders(t *testing.T) {
 	require.Equal(t, 1, l.Differences.Unsettled)
 	report := h.reconcileOnce(h.reconciler(h.parts.Log), sale.GoodsID)
 	require.Equal(t, reconcile.Report{
-		GoodsID: sale.GoodsID, Found: seckill.Differences{Unsettled: 1}, Repaired: 1,
+		Found: seckill.Differences{Unsettled: 1}, Repaired: 1,
 	}, report)
 	h.settles(sale.GoodsID, 0, 5)
 	require.Equal(t, order.Created, h.find(7, sn).Status)
@@ -331,7 +331,7 @@ func TestReconcile_RepublishesUnwrittenOrders(t *testing.T) {
 		q.sent = 0
 		report := h.reconcileOnce(r, sale.GoodsID)
 		require.Equal(t, reconcile.Report{
-			GoodsID: sale.GoodsID, Found: seckill.Differences{Unwritten: c.unwritten},
+			Found:    seckill.Differences{Unwritten: c.unwritten},
 			Repaired: c.again,
 		}, report, c.age)
 		require.Equal(t, c.again, q.sent, c.age)
@@ -353,7 +353,7 @@ func TestReconcile_ParkedOrderKeepsItsUnits(t *testing.T) {
 	r := h.reconciler(h.parts.Log)
 	r.Publisher.Queue = &sentQueue{}
 	require.Equal(t, reconcile.Report{
-		GoodsID: goods, Found: seckill.Differences{Unwritten: 1}, Repaired: 1,
+		Found: seckill.Differences{Unwritten: 1}, Repaired: 1,
 	}, h.reconcileOnce(r, goods))
 	require.EqualValues(t, 1, h.ledger(goods).Pending)
 }

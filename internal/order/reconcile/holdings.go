@@ -102,7 +102,7 @@ func (r *Reconciler) reload(ctx context.Context, before seckill.View, lost []str
 	r.Log.ErrorContext(ctx, "buyers' holdings lack orders, the sale is rebuilt",
 		"difference", "holdings", "goods_id", v.GoodsID, "orders", len(lost), "order_sn", lost[0])
 	if r.Metrics != nil {
-		r.Metrics.Reconciled(Report{GoodsID: v.GoodsID, Holdings: len(lost), Repaired: len(lost)})
+		r.Metrics.Reconciled(Report{Holdings: len(lost), Repaired: len(lost)})
 	}
 	_, err = r.Redis.Shut(ctx, v.GoodsID, v.Epoch)
 	return err

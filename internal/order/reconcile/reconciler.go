@@ -27,7 +27,6 @@ type Metrics interface {
 
 // Report is the outcome of one round over a sale, or of a comparison of its holdings.
 type Report struct {
-	GoodsID  int64
 	Found    seckill.Differences
 	Holdings int // orders that their buyers' holdings lack
 	Repaired int // of those: settled, republished, with a release scheduled, or loaded again
@@ -95,7 +94,7 @@ func (r *Reconciler) reconcileAll(ctx context.Context) {
 // differing totals, because a rebuild repairs those. A sale whose gate is not open has no
 // differences. One goroutine may call it for a sale at a time.
 func (r *Reconciler) Reconcile(ctx context.Context, goodsID int64) (Report, error) {
-	report := Report{GoodsID: goodsID}
+	var report Report
 	v, err := r.Redis.View(ctx, goodsID)
 	if errors.Is(err, seckill.ErrNotLoaded) || err == nil && v.Gate != seckill.GateOpen {
 		return report, nil
