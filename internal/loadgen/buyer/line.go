@@ -116,7 +116,7 @@ func (b Buyer) buyInTurn(ctx context.Context, t *Result) error {
 // turn may have come.
 func (b Buyer) awaitTurn(ctx context.Context, t *Result, line string) error {
 	for t.Place.State == "waiting" {
-		over, err := b.Room.Monitor.await(ctx, t.Place.Number, b.Room.Habit.pause())
+		over, err := b.Room.Monitor.await(ctx, t.Place.Number, b.Room.Habit)
 		if err != nil {
 			return err
 		}

@@ -57,19 +57,18 @@ func (m *Monitor) Commitment() string {
 	return m.first
 }
 
-// await waits until the turn of a number seems to have come, or for a pause. over reports that the
-// room is over.
-func (m *Monitor) await(
-	ctx context.Context, number int64, pause time.Duration,
-) (over bool, err error) {
-	timer := time.NewTimer(pause)
+// await waits until the turn of a number seems to have come, or for the habit's pause. over reports
+// that the room is over. An eager buyer reads its place after each pause, called or not.
+func (m *Monitor) await(ctx context.Context, number int64, habit Habit) (over bool, err error) {
+	timer := time.NewTimer(habit.pause())
 	defer timer.Stop()
 	for {
 		m.mu.Lock()
 		line, draw, changed := m.line, m.draw, m.changed
 		m.mu.Unlock()
 		called := draw != nil && draw.Position(number) <= line.Admitted
-		if over = line.Phase == "over" && !called; over || called && pause != eagerPause {
+		over = line.Phase == "over" && !called
+		if over || called && habit != Eager {
 			// A called place may still be answered as waiting, so it is read after a pause.
 			return over, apiclient.Sleep(ctx, eagerPause)
 		}
