@@ -80,9 +80,6 @@ func New(store Store, limit Limit, options ...Option) (*Limiter, error) {
 		return nil, err
 	}
 	l := &Limiter{store: store, prefix: s.prefix}
-	if store.client == nil {
-		l.prefix = "" // the store is this limiter's alone
-	}
 	if l.rule, err = book.Find(s.name); err != nil {
 		return nil, err
 	}
@@ -154,7 +151,7 @@ func (l *Limiter) Wait(ctx context.Context, key string, n int) error {
 // Peek returns how many permits a key has without a wait, and when it has all. It takes none.
 // Allowed means that one permit is available. Errors are those of Allow.
 func (l *Limiter) Peek(ctx context.Context, key string) (Decision, error) {
-	d, err := l.gate.Peek(ctx, l.rule, core.Request{Key: l.key(key), Params: *l.params.Load()})
+	d, err := l.gate.Peek(ctx, l.rule, l.request(key, 1, 0))
 	switch {
 	case ctx.Err() != nil:
 		return Decision{}, fmt.Errorf("ratelimit: peek: %w", ctx.Err())
@@ -170,12 +167,22 @@ func (l *Limiter) Close() { l.gate.Close() }
 // maxKey bounds a key, in bytes without the prefix.
 const maxKey = 200
 
-// key is a key's name in the store.
-func (l *Limiter) key(key string) string {
+// request asks for n permits of a key. In Redis each kind of limit that cannot read another one's
+// state has keys of its own: while processes differ in the algorithm, each would else drop what the
+// others count.
+func (l *Limiter) request(key string, n int, maxWait time.Duration) core.Request {
 	if len(key) > maxKey {
 		key = rules.HashKey(key)
 	}
-	return l.prefix + key
+	params := *l.params.Load()
+	switch {
+	case l.store.client == nil: // the store is this limiter's alone
+	case params.Kind.Accumulates():
+		key = l.prefix + key
+	default:
+		key = l.prefix + "-" + string(params.Kind) + ":" + key
+	}
+	return core.Request{Key: key, Params: params, N: int64(n), MaxWait: maxWait}
 }
 
 // take asks for n permits that are good within maxWait.
@@ -185,9 +192,7 @@ func (l *Limiter) take(
 	if err := ctx.Err(); err != nil {
 		return gate.Result{}, fmt.Errorf("ratelimit: take: %w", err)
 	}
-	res, err := l.gate.Take(ctx, l.rule, core.Request{
-		Key: l.key(key), Params: *l.params.Load(), N: int64(n), MaxWait: maxWait,
-	})
+	res, err := l.gate.Take(ctx, l.rule, l.request(key, n, maxWait))
 	if err == nil && res.Unavailable {
 		err = unavailable(res.Cause)
 	}

@@ -247,6 +247,28 @@ func TestWindows_AdmitTheirPermits(t *testing.T) {
 	}
 }
 
+// TestRedis_ProcessesWithTwoAlgorithmsKeepBothLimits has processes whose limits differ in the
+// algorithm, as while a new release is deployed. Each algorithm admits its limit once.
+func TestRedis_ProcessesWithTwoAlgorithmsKeepBothLimits(t *testing.T) {
+	store := ratelimit.Redis(redisAt(t, servers.Redis(t).Addr()))
+	var limiters []*ratelimit.Limiter
+	for _, algorithm := range []ratelimit.Algorithm{
+		ratelimit.TokenBucket, ratelimit.FixedWindow, ratelimit.SlidingLog,
+	} {
+		limiters = append(limiters, newLimiter(t, store,
+			ratelimit.Limit{Permits: 5, Per: 24 * time.Hour, Algorithm: algorithm}))
+	}
+	admitted := 0
+	for range 20 {
+		for _, l := range limiters {
+			if must.Get(l.Allow(t.Context(), "a", 1))(t).Allowed {
+				admitted++
+			}
+		}
+	}
+	require.Equal(t, 5*len(limiters), admitted)
+}
+
 func TestRedis_SamePrefixSharesPermits(t *testing.T) {
 	client := redisAt(t, servers.Redis(t).Addr())
 	one := newLimiter(t, ratelimit.Redis(client), hourly(2), ratelimit.Prefix("x:"))

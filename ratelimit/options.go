@@ -38,7 +38,7 @@ func (s settings) check() error {
 func Name(name string) Option { return func(s *settings) { s.name = name } }
 
 // Prefix comes before every key in Redis, and separates this Limiter's keys from other data. It is
-// "ratelimit:" by default.
+// "ratelimit:" by default. Between it and a window's key is the kind of the window, such as "-f:".
 func Prefix(prefix string) Option { return func(s *settings) { s.prefix = prefix } }
 
 // Leases lets this process take up to n permits of a hot key in advance, 0 to 1000, and hand them
