@@ -83,6 +83,18 @@ func TestBuy_ImpatientBuyerSendsParallelRequestsAndBoundsWaits(t *testing.T) {
 	require.Equal(t, 3, s.asked["buy"])
 }
 
+// TestBuy_PatienceEndsALongerRetryAfter has an API that is limited for longer than the buyer tries.
+func TestBuy_PatienceEndsALongerRetryAfter(t *testing.T) {
+	s, b := startFakeAPI(t, func(string, int) (int, string) {
+		return http.StatusTooManyRequests, "RATE_LIMITED"
+	})
+	b.Patience = 10 * time.Millisecond
+	result := must.Get(b.Buy(t.Context()))(t)
+	require.Equal(t, GaveUp, result.Outcome)
+	require.Less(t, result.DecisionTime, time.Second, "Retry-After")
+	require.LessOrEqual(t, s.asked["path"], 2)
+}
+
 // TestBuy_OneAcceptedParallelRequestWins checks that a single 202 among three parallel requests
 // makes a purchase.
 func TestBuy_OneAcceptedParallelRequestWins(t *testing.T) {

@@ -9,8 +9,8 @@ import (
 	"flashsale.dev/seckill/internal/loadgen/apiclient"
 )
 
-// CallWithRetry repeats a call until a final answer or until the deadline. A repeat is safe: the
-// contract promises that the same path reserves nothing twice.
+// CallWithRetry repeats a call until a final answer or until the deadline, where it makes the last
+// one. A repeat is safe: the contract promises that the same path reserves nothing twice.
 func (b Buyer) CallWithRetry(
 	ctx context.Context, t *Result, until time.Time, step Step, path string,
 ) (apiclient.Answer, error) {
@@ -39,7 +39,7 @@ func (b Buyer) CallWithRetry(
 		if time.Now().After(until) {
 			return a, nil
 		}
-		pause := max(minPause, a.RetryAfter)
+		pause := min(max(minPause, a.RetryAfter), time.Until(until))
 		if b.MaxRetryWait > 0 {
 			pause = min(pause, b.MaxRetryWait)
 		}
