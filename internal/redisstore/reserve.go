@@ -77,7 +77,7 @@ func (s *Store) SoldOut(
 	}
 	r := &reply{fields: fields}
 	state, _ := r.gate()
-	r.next += 3 // time, units and outbox entry
+	r.next += 2 // units and outbox entry
 	digits, refused := r.string(), make([]bool, len(rs))
 	if r.err != nil || state != seckill.GateOpen || len(digits) != len(rs) {
 		return refused, r.err
@@ -156,7 +156,7 @@ func appendDigits(b []byte, n int64, digits int) []byte {
 // verdicts that have any.
 func readReserveResult(r *reply, rs []reservation.Reservation) (reservation.Result, error) {
 	state, epoch := r.gate()
-	g := reservation.Result{Now: r.millis(), Available: r.int(), OutboxID: r.string()}
+	g := reservation.Result{Available: r.int(), OutboxID: r.string()}
 	if r.err == nil && state != seckill.GateOpen {
 		return g, &seckill.GateError{State: state, Epoch: epoch}
 	}

@@ -17,7 +17,7 @@
 -- A check has only buyer ids after 9. It takes nothing, and its argument 5 is the largest quantity.
 --       Its verdict is 6, without a detail, for a buyer without a holding where no unit is left.
 --       Otherwise the verdict is 9, or there are no verdicts: a full call must decide.
--- Returns {gate, epoch, now ms, units left, outbox id ('' = none), verdicts, detail…}; no verdicts
+-- Returns {gate, epoch, units left, outbox id ('' = none), verdicts, detail…}; no verdicts
 --       unless the gate is 0. The verdicts are one digit for each reservation. Those marked with +
 --       have a detail, in order:
 --       0 taken   1+ the same order again (sn)   2 expired path   3 too early   4 too late
@@ -47,7 +47,7 @@ local avail, pend, since = tonumber(s[10]), tonumber(s[11]), tonumber(s[12])
 if gate == GATE_OPEN and max_backlog > 0 and pend > 0 and now - since > max_backlog then
   gate = GATE_BACKLOG
 end
-if gate ~= GATE_OPEN then return {gate, epoch, now, 0, '', ''} end
+if gate ~= GATE_OPEN then return {gate, epoch, 0, '', ''} end
 
 local window
 if s[6] == 'closed' or now >= tonumber(s[8]) then
@@ -88,7 +88,7 @@ if usual and n == 1 then
     redis.call('HSET', pending, sn, now .. ':1:' .. string.sub(entries, 2, -2))
     avail, pend = avail - 1, pend + 1
     note_taken()
-    return {gate, epoch, now, avail, id, TAKEN}
+    return {gate, epoch, avail, id, TAKEN}
   end
 end
 
@@ -99,7 +99,7 @@ if #ARGV == numbers then -- no entries
   if not (avail > 0 or window or any_expired or has_room) and tonumber(quantities) <= limit then
     for i = 1, n do digits[i] = had[i] and UNDECIDED or TOO_FEW end -- one may repeat an order
   end
-  return {gate, epoch, now, avail, '', table.concat(digits)}
+  return {gate, epoch, avail, '', table.concat(digits)}
 end
 
 if usual then
@@ -129,7 +129,7 @@ if usual then
   redis.call('HSET', buyers, unpack(holdings))
   avail, pend = avail - n, pend + n
   note_taken()
-  return {gate, epoch, now, avail, id, string.rep(TAKEN, n)}
+  return {gate, epoch, avail, id, string.rep(TAKEN, n)}
 end
 
 local functions = holding_functions()
@@ -234,4 +234,4 @@ if taken > 0 then
   note_taken()
   for key, use in pairs(used) do redis.call('SET', key, use, 'EX', USED_PATH_S) end
 end
-return {gate, epoch, now, avail, id, table.concat(verdicts), unpack(details)}
+return {gate, epoch, avail, id, table.concat(verdicts), unpack(details)}

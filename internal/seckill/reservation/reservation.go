@@ -90,7 +90,6 @@ type Result struct {
 	OutboxID  string    // the outbox entry of all lines taken; "" if none
 	Entries   []byte    // its body: the JSON array of these lines
 	Available int64     // units left afterwards
-	Now       time.Time // Redis' clock
 	// NotReplicated is set if too few replicas have what was taken, now or under a path used
 	// before. The service must not confirm these orders to buyers. A retry with the same path may
 	// succeed.
