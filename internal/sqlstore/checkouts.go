@@ -3,7 +3,6 @@ package sqlstore
 import (
 	"context"
 	"errors"
-	"slices"
 	"time"
 
 	"gorm.io/gorm"
@@ -150,23 +149,14 @@ func (s *Store) HastenCheckout(
 func (s *Store) DueCheckouts(
 	ctx context.Context, now time.Time, limit int,
 ) ([]payment.Checkout, error) {
-	due := func(by string, limit int) ([]payment.Checkout, error) {
+	return halves(limit, func(newest bool, limit int) ([]payment.Checkout, error) {
+		by := "ask_at"
+		if newest {
+			by = "ask_at DESC"
+		}
 		q := notLater(s.read(ctx), "ask_at", now, payment.PollPauseMax)
 		return list("list due checkouts", q.Order(by).Limit(limit), checkoutRow.checkout)
-	}
-	oldest, err := due("ask_at", limit)
-	half := limit / 2
-	if err != nil || len(oldest) < limit || half == 0 {
-		return oldest, err
-	}
-	newest, err := due("ask_at DESC", half)
-	if err != nil {
-		return nil, err
-	}
-	oldest = slices.DeleteFunc(oldest, func(c payment.Checkout) bool {
-		return slices.Contains(newest, c)
 	})
-	return append(newest, oldest[:min(limit-half, len(oldest))]...), nil
 }
 
 // ClaimCheckout postpones the next question. Of concurrent callers one raises the count.

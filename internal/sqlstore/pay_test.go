@@ -155,6 +155,42 @@ func (h fixture) TestReceive_BatchHasOneReceiptEach(t *testing.T) {
 	require.Len(t, must.Get(h.DueRefunds(t.Context(), now, 10))(t), 2*len(refused))
 }
 
+// TestDueRefunds_ManyDelayNoNewOne checks that refunds that wait for a slow provider, or that it
+// refuses again and again, leave half of a list to those that were tried least and became due last.
+// Each refund is listed once.
+func (h fixture) TestDueRefunds_ManyDelayNoNewOne(t *testing.T) {
+	sale, ctx := h.exposed(20, 20), t.Context()
+	var all []string
+	add := func(at time.Time) {
+		sn := h.writeOrder(sale, int64(len(all)))
+		id := fmt.Sprintf("p-%d", len(all))
+		must.Get(h.receiveOne(h.payment(sale, id, sn), at))(t)
+		all = append(all, id)
+	}
+	listed := func(at time.Time, limit int) (ids []string) {
+		for _, r := range must.Get(h.DueRefunds(ctx, at, limit))(t) {
+			ids = append(ids, r.ID)
+		}
+		return ids
+	}
+	now := today.Add(24 * time.Hour)
+	for i := range 6 {
+		add(now.Add(time.Duration(i) * time.Second))
+	}
+	now = now.Add(time.Minute)
+	require.Equal(t, []string{all[5], all[4], all[0], all[1]}, listed(now, 4), "none was tried")
+	require.Equal(t, all, listed(now, 7))
+	require.Equal(t, all[:1], listed(now, 1))
+
+	for _, r := range must.Get(h.DueRefunds(ctx, now, 7))(t) {
+		require.True(t, must.Get(h.ClaimRefund(ctx, r, now))(t))
+	}
+	add(now.Add(time.Second)) // before the failed ones are due again
+	now = now.Add(time.Hour)
+	require.Equal(t, all[6], listed(now, 2)[0])
+	require.ElementsMatch(t, all, listed(now, 7))
+}
+
 // TestClaimRefund_HasOneWinner checks that one of several concurrent callers gets the attempt of a
 // refund. A refunded payment is never due again.
 func (h fixture) TestClaimRefund_HasOneWinner(t *testing.T) {

@@ -166,6 +166,25 @@ func list[R, D any](op string, q *gorm.DB, convert func(R) D) ([]D, error) {
 	return mapSlice(rows, convert), wrapError(op, err)
 }
 
+// halves returns at most limit items of due work, each once. If there is more, half of them are
+// those that due lists as the newest, and they are the first. Work that cannot be done then delays
+// no work that can.
+func halves[T comparable](
+	limit int, due func(newest bool, limit int) ([]T, error),
+) ([]T, error) {
+	oldest, err := due(false, limit)
+	half := limit / 2
+	if err != nil || len(oldest) < limit || half == 0 {
+		return oldest, err
+	}
+	newest, err := due(true, half)
+	if err != nil {
+		return nil, err
+	}
+	oldest = slices.DeleteFunc(oldest, func(one T) bool { return slices.Contains(newest, one) })
+	return append(newest, oldest[:min(limit-half, len(oldest))]...), nil
+}
+
 // newest selects at most limit rows, newest first, whose id in a column is below before (empty:
 // from the newest). Such ids sort by time. Unlike those of an offset, the pages do not shift as
 // rows are added.
