@@ -139,7 +139,7 @@ func (s *Store) CountOrders(
 func (s *Store) PaidUnits(ctx context.Context, goods []int64) (map[int64]int64, error) {
 	type row struct{ GoodsID, Units int64 }
 	rows, err := readReplica(ctx, s, func(q *gorm.DB) (rows []row, err error) {
-		err = q.Raw(`SELECT goods_id, SUM(quantity) AS units FROM orders
+		err = q.Raw(`SELECT goods_id, SUM(quantity) AS units FROM orders`+byOrdersDue+`
 			WHERE goods_id IN ? AND status = ? GROUP BY goods_id`, goods, order.Paid).Scan(&rows).Error
 		return rows, err
 	})

@@ -2,6 +2,8 @@ package sqlstore
 
 import (
 	"cmp"
+	"context"
+	"database/sql"
 	"io"
 	"slices"
 	"strings"
@@ -9,6 +11,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"gorm.io/gorm"
 
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/order/payment"
@@ -31,6 +34,56 @@ func (h fixture) TestCountOrders_GroupsByStatus(t *testing.T) {
 	require.Equal(t, map[int64]int64{sale.GoodsID: 2},
 		must.Get(h.PaidUnits(t.Context(), []int64{sale.GoodsID, 5}))(t))
 	require.Empty(t, must.Get(h.PaidUnits(t.Context(), nil))(t))
+}
+
+// TestSumsOfOrders_ReadAnIndexAlone checks that what consoles and ledgers ask every second reads no
+// row of an order. The rows are far larger than the entries of the index.
+func (h fixture) TestSumsOfOrders_ReadAnIndexAlone(t *testing.T) {
+	sale := h.exposed(2000, 1)
+	h.writeAll(sale.GoodsID, h.lines(sale, 500)...)
+	pool := explainedPool{h.db.ConnPool, func(query string, args ...any) {
+		h.requireIndexAlone(t, query, args...)
+	}}
+	h.db.ConnPool, h.db.Statement.ConnPool = pool, pool
+	must.Get(h.Database(t.Context(), sale.GoodsID))(t)
+	must.Get(h.CountOrders(t.Context(), sale.GoodsID))(t)
+	must.Get(h.PaidUnits(t.Context(), []int64{sale.GoodsID, 5}))(t)
+}
+
+// requireIndexAlone requires of the plan of a query that a step reads an index alone.
+func (h fixture) requireIndexAlone(t *testing.T, query string, args ...any) {
+	t.Helper()
+	explain, covering := "EXPLAIN FORMAT=JSON ", `"(using_index|covering)": true`
+	if isSQLite(h.db) {
+		explain, covering = "EXPLAIN QUERY PLAN ", "USING COVERING INDEX orders_due"
+	}
+	pool := h.db.ConnPool.(explainedPool).ConnPool
+	rows := must.Get(pool.QueryContext(t.Context(), explain+query, args...))(t)
+	defer rows.Close()
+	columns, plan := make([]any, len(must.Get(rows.Columns())(t))), ""
+	for rows.Next() {
+		var step string // the last column
+		for i := range columns {
+			columns[i] = &step
+		}
+		require.NoError(t, rows.Scan(columns...))
+		plan += step + "\n"
+	}
+	require.NoError(t, rows.Err())
+	require.Regexp(t, covering, plan, query)
+}
+
+// explainedPool is a pool whose queries are explained first.
+type explainedPool struct {
+	gorm.ConnPool
+	explain func(query string, args ...any)
+}
+
+func (p explainedPool) QueryContext(
+	ctx context.Context, query string, args ...any,
+) (*sql.Rows, error) {
+	p.explain(query, args...)
+	return p.ConnPool.QueryContext(ctx, query, args...)
 }
 
 // TestCancel_ReturnsUnitsOnce checks that the first cancellation writes a stock move of the present
