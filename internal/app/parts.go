@@ -31,6 +31,7 @@ import (
 	"flashsale.dev/seckill/internal/seckill/accesscode"
 	"flashsale.dev/seckill/internal/seckill/catalog"
 	"flashsale.dev/seckill/internal/sqlstore"
+	"flashsale.dev/seckill/internal/ttlcache"
 	"flashsale.dev/seckill/internal/waitingroom/admission"
 	"flashsale.dev/seckill/internal/webhook"
 	"flashsale.dev/seckill/internal/workers"
@@ -138,6 +139,7 @@ func NewServices(p Parts, s Settings) Services {
 	sales := &inventory.SaleService{
 		Stores: releaser.Stores, Opener: p.opener(s),
 		Ledgers:   reconcile.LedgerReader{Store: p.Store, Redis: p.RedisStore},
+		Sums:      ttlcache.New[int64, seckill.Database](stats.RecentOptions()),
 		CheckRate: checkRate, Exposed: reader.Exposed,
 	}
 	orders := query.NewService(query.Deps{

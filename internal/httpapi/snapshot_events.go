@@ -29,7 +29,7 @@ type snapshotResponse struct {
 // saleEvents is GET /admin/sales/{goodsId}/events: a stream of snapshots until the client leaves.
 func (a *api) saleEvents(ctx context.Context, r *request) (response, error) {
 	// The statistics check that the sale exists and that the caller manages it.
-	if _, err := a.saleStatistics(ctx, r); err != nil {
+	if _, err := a.recentStatistics(ctx, r); err != nil {
 		return response{}, err
 	}
 	return a.stream(r, func(ctx context.Context, s eventStream) {
@@ -70,7 +70,7 @@ func (a *api) keyIsValid(ctx context.Context, by seckill.Actor) bool {
 // snapshotEvent returns a snapshot as an event, or an event with the reason for its absence. The
 // cache keeps failures too, so that consoles add no load to a store that is down.
 func (a *api) snapshotEvent(ctx context.Context, r *request) string {
-	statistics, err := a.saleStatistics(ctx, r)
+	statistics, err := a.recentStatistics(ctx, r)
 	if reason := apierror.ReasonOf(err); reason != "" {
 		return troubleEvent(reason)
 	} else if err != nil {
@@ -78,8 +78,8 @@ func (a *api) snapshotEvent(ctx context.Context, r *request) string {
 	}
 	p99 := float64(a.purchaseLatency.p99(time.Now()).Microseconds()) / 1000
 	snapshot := snapshotResponse{Figures: statistics.data, PurchaseP99Millis: p99}
-	if ledger, err := a.saleLedger(ctx, r); err == nil {
-		snapshot.Ledger = ledger.data
+	if ledger, err := a.Sales.RecentLedger(ctx, r.actor, r.ID("goodsId")); err == nil {
+		snapshot.Ledger = ledger
 	}
 	data, err := json.Marshal(snapshot)
 	if err != nil {

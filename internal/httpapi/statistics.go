@@ -37,11 +37,23 @@ type countResponse struct {
 
 // saleStatistics is GET /admin/sales/{goodsId}/figures.
 func (a *api) saleStatistics(ctx context.Context, r *request) (response, error) {
+	return a.statistics(ctx, r, a.Statistics.Statistics)
+}
+
+// recentStatistics is saleStatistics for a console.
+func (a *api) recentStatistics(ctx context.Context, r *request) (response, error) {
+	return a.statistics(ctx, r, a.Statistics.Recent)
+}
+
+func (a *api) statistics(
+	ctx context.Context, r *request,
+	read func(ctx context.Context, by seckill.Actor, goodsID int64) (stats.Statistics, error),
+) (response, error) {
 	id, err := a.managedGoodsID(ctx, r)
 	if err != nil {
 		return response{}, err
 	}
-	f, err := a.Statistics.Statistics(ctx, r.actor, id)
+	f, err := read(ctx, r.actor, id)
 	if err != nil {
 		return response{}, err
 	}

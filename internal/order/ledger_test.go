@@ -15,6 +15,7 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/salechange"
 	"flashsale.dev/seckill/internal/testing/must"
+	"flashsale.dev/seckill/internal/ttlcache"
 )
 
 // interleaved has the servers that a ledger reads. The steps of a change run before some calls.
@@ -129,6 +130,31 @@ func ascending(n, most int) iter.Seq[[]int] {
 			}
 		}
 	}
+}
+
+// TestLedger_OldSumsRaiseNoAlarm checks that a ledger whose figures of MySQL are from before a
+// purchase is balanced, and that one with a true difference is not.
+func TestLedger_OldSumsRaiseNoAlarm(t *testing.T) {
+	h := newFixture(t)
+	sale := h.exposeSale(5, 1)
+	reader := func() reconcile.LedgerReader {
+		return reconcile.LedgerReader{Store: h.store, Redis: h.redis,
+			Sums: ttlcache.New[int64, seckill.Database](ttlcache.Options{
+				TTL: time.Hour, MaxEntries: 1, LoadTimeout: time.Minute, Now: time.Now,
+			})}
+	}
+	old := reader()
+	before := must.Get(old.Ledger(t.Context(), sale))(t)
+	h.queue.down.Store(true) // the outbox holds the order
+	sn := h.buy(sale.GoodsID, 7, 1)
+	h.commit(sale.GoodsID, h.pending(sale.GoodsID, sn)...)
+	must.Get(h.redis.Settle(t.Context(), sale.GoodsID, []string{sn}))(t)
+	after := must.Get(old.Ledger(t.Context(), sale))(t)
+	require.EqualValues(t, 1, after.Sold)
+	require.Equal(t, before.Database, after.Database)
+	require.True(t, after.Balanced, "%+v", after)
+	h.exec(`UPDATE orders SET quantity = 2`)
+	require.False(t, must.Get(reader().Ledger(t.Context(), sale))(t).Balanced)
 }
 
 // TestLedger_IsBalancedDuringABacklog checks that an order that has waited in the queue for longer

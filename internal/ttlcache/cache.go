@@ -4,6 +4,9 @@
 // share one load, so a burst costs one call of the source. A load outlives the caller that started
 // it: its context keeps the caller's values but not its cancellation. Errors are not cached.
 //
+// With Rest, a value whose load takes long is loaded less often. Callers then do not wait for its
+// next load: they get the former value.
+//
 // A Cache is safe for concurrent use.
 package ttlcache
 
@@ -17,13 +20,22 @@ import (
 	"golang.org/x/sync/singleflight"
 )
 
-// Options configure a Cache. Every field is required.
+// Options configure a Cache. Every field but Rest and MaxAge is required.
 type Options struct {
 	TTL         time.Duration    // age at which a value is loaded again
 	MaxEntries  int              // values kept; further ones are returned and not kept
 	LoadTimeout time.Duration    // deadline of one load
 	Now         func() time.Time // clock of the ages
+	// Rest is how many times as long as its load took a value is served, where that is longer than
+	// TTL. Loads then take a bounded part of the time.
+	Rest int
+	// MaxAge is the age from which Get waits until the next load of a value ends. Before, it waits
+	// for patience and returns the value. It ends each rest at half of it.
+	MaxAge time.Duration
 }
+
+// patience is how long Get waits for the next load of a value that is younger than MaxAge.
+const patience = 500 * time.Millisecond
 
 // Cache maps keys to values that it loads on demand.
 type Cache[K comparable, V any] struct {
@@ -38,6 +50,7 @@ type Cache[K comparable, V any] struct {
 type entry[V any] struct {
 	value    V
 	loadedAt time.Time
+	ttl      time.Duration
 }
 
 // New returns an empty cache.
@@ -45,24 +58,31 @@ func New[K comparable, V any](opts Options) *Cache[K, V] {
 	return &Cache[K, V]{opts: opts, entries: make(map[K]entry[V])}
 }
 
-// Get returns the value of a key and loads it where there is none that is younger than TTL. It
-// returns the error of the load, or the context's error where the context ends first.
+// Get returns the value of a key and loads it where there is none that is younger than TTL or than
+// its rest. It returns the error of the load, or the context's error where the context ends first.
 func (c *Cache[K, V]) Get(
 	ctx context.Context, key K, load func(context.Context) (V, error),
 ) (V, error) {
-	if v, ok := c.cached(key); ok {
-		return v, nil
+	e := c.cached(key)
+	if c.age(e) < e.ttl {
+		return e.value, nil
 	}
 	// The text of the key is only built on a miss; %#v keeps different keys apart.
 	done := c.loads.DoChan(fmt.Sprintf("%#v", key), func() (any, error) {
 		// Another load may have ended between this caller's miss and this call.
-		if v, ok := c.cached(key); ok {
-			return v, nil
+		if e := c.cached(key); c.age(e) < e.ttl {
+			return e.value, nil
 		}
 		return c.load(context.WithoutCancel(ctx), key, load)
 	})
+	var late <-chan time.Time
+	if c.age(e) < c.opts.MaxAge {
+		late = time.After(patience)
+	}
 	var none V
 	select {
+	case <-late:
+		return e.value, nil
 	case r := <-done:
 		if r.Err != nil {
 			return none, r.Err
@@ -73,13 +93,14 @@ func (c *Cache[K, V]) Get(
 	}
 }
 
-// cached returns the value of a key if it is younger than TTL.
-func (c *Cache[K, V]) cached(key K) (V, bool) {
+// cached returns the entry of a key; the zero entry, which is very old, where there is none.
+func (c *Cache[K, V]) cached(key K) entry[V] {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	e, ok := c.entries[key]
-	return e.value, ok && c.opts.Now().Sub(e.loadedAt) < c.opts.TTL
+	return c.entries[key]
 }
+
+func (c *Cache[K, V]) age(e entry[V]) time.Duration { return c.opts.Now().Sub(e.loadedAt) }
 
 // load loads a value and stores it with the start of the load as its time.
 func (c *Cache[K, V]) load(
@@ -90,7 +111,8 @@ func (c *Cache[K, V]) load(
 	started := c.opts.Now()
 	v, err := load(ctx)
 	if err == nil {
-		c.store(key, entry[V]{value: v, loadedAt: started})
+		rest := min(time.Duration(c.opts.Rest)*c.opts.Now().Sub(started), c.opts.MaxAge/2)
+		c.store(key, entry[V]{value: v, loadedAt: started, ttl: max(c.opts.TTL, rest)})
 	}
 	return v, err
 }
@@ -104,7 +126,7 @@ func (c *Cache[K, V]) store(key K, e entry[V]) {
 	if now := c.opts.Now(); now.Sub(c.cleanedAt) >= time.Second {
 		c.cleanedAt = now
 		maps.DeleteFunc(c.entries, func(_ K, old entry[V]) bool {
-			return now.Sub(old.loadedAt) >= c.opts.TTL
+			return now.Sub(old.loadedAt) >= max(old.ttl, c.opts.MaxAge)
 		})
 	}
 	if _, known := c.entries[key]; known || len(c.entries) < c.opts.MaxEntries {

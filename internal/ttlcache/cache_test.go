@@ -128,3 +128,43 @@ func TestCacheGet_FullCacheReplacesAnOldEntry(t *testing.T) {
 		require.Len(t, cache.entries, 2)
 	})
 }
+
+// TestCacheGet_RestFollowsTheDurationOfALoad checks that loads that take long take a bounded part
+// of the time, that callers do not wait for the next one, and that no value becomes too old.
+func TestCacheGet_RestFollowsTheDurationOfALoad(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cache := New[int64, int](Options{
+			TTL: 100 * time.Millisecond, MaxEntries: 9, LoadTimeout: 20 * time.Second, Now: time.Now,
+			Rest: 10, MaxAge: time.Minute,
+		})
+		source := &counter{takes: 2 * time.Millisecond}
+		get := func(want int, wait time.Duration) {
+			t.Helper()
+			began := time.Now()
+			require.Equal(t, want, must.Get(cache.Get(t.Context(), 1, source.load))(t))
+			require.Equal(t, wait, time.Since(began))
+		}
+		get(1, 2*time.Millisecond)
+		time.Sleep(98 * time.Millisecond)
+		source.takes = 2 * time.Second
+		get(1, patience)
+		get(1, patience)
+		time.Sleep(time.Second)
+		get(2, 0)
+		time.Sleep(17*time.Second + 900*time.Millisecond)
+		get(2, 0)
+		time.Sleep(100 * time.Millisecond)
+		source.takes = 10 * time.Second
+		get(2, patience)
+		time.Sleep(9500 * time.Millisecond)
+		get(3, 0)
+		time.Sleep(19900 * time.Millisecond)
+		get(3, 0)
+		time.Sleep(100 * time.Millisecond)
+		get(3, patience) // at half of MaxAge
+		time.Sleep(10 * time.Second)
+		get(4, 0)
+		time.Sleep(time.Hour)
+		get(5, 10*time.Second)
+	})
+}

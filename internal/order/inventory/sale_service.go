@@ -10,6 +10,7 @@ import (
 	"flashsale.dev/seckill/internal/order/reconcile"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/salechange"
+	"flashsale.dev/seckill/internal/ttlcache"
 )
 
 // SaleService creates, exposes, changes, closes and lists sales for merchants, and reads their
@@ -18,6 +19,8 @@ type SaleService struct {
 	Stores
 	Opener  rebuild.Opener
 	Ledgers reconcile.LedgerReader
+	// Sums has MySQL's figures for RecentLedger; nil: it reads them each time.
+	Sums *ttlcache.Cache[int64, seckill.Database]
 	// CheckRate returns a BadRequest for a rate that no limiter accepts.
 	CheckRate func(seckill.Rate) error
 	// Exposed receives each sale that may be exposed now, before its merchant has the answer.
@@ -211,4 +214,18 @@ func (s *SaleService) Ledger(
 		return seckill.Ledger{}, err
 	}
 	return s.Ledgers.Ledger(ctx, sale)
+}
+
+// RecentLedger is Ledger for a console. MySQL's figures may be older than the rest, if the sale has
+// very many orders.
+func (s *SaleService) RecentLedger(
+	ctx context.Context, by seckill.Actor, goodsID int64,
+) (seckill.Ledger, error) {
+	sale, err := s.Get(ctx, by, goodsID)
+	if err != nil {
+		return seckill.Ledger{}, err
+	}
+	ledgers := s.Ledgers
+	ledgers.Sums = s.Sums
+	return ledgers.Ledger(ctx, sale)
 }
