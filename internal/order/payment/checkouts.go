@@ -118,12 +118,14 @@ func (s *Service) cancelReturned(
 }
 
 // hasten makes the poller end the page of a cancelled order at once. Without it the poller does so
-// at the next question.
+// at the next question. The page counts as due for long: DueCheckouts lists half of many due pages
+// by the newest, for questions at the end of a time to pay, and buyers may cancel by the thousand.
 func (s *Service) hasten(ctx context.Context, o order.Order) {
 	if s.pages == nil || o.CheckoutURL == "" || o.Status != order.Cancelled {
 		return
 	}
-	err := s.store.HastenCheckout(ctx, o.GoodsID, o.OrderSn, o.ClosedAt)
+	due := o.ClosedAt.Add(-PollPauseMax)
+	err := s.store.HastenCheckout(ctx, o.GoodsID, o.OrderSn, due)
 	if err != nil {
 		s.log.WarnContext(ctx, "cannot hasten the end of a payment page", "order_sn", o.OrderSn,
 			"err", err)

@@ -16,6 +16,7 @@ import (
 	"flashsale.dev/seckill/internal/apierror"
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/testing/must"
 )
 
 // fakePages is a Store and a provider of pages that are all paid.
@@ -244,6 +245,7 @@ type begunPages struct {
 	ask             time.Time
 	page            *Checkout // that the provider answers; nil: it refuses
 	ended, hastened []string  // order numbers
+	due             time.Time // of the last one hastened
 }
 
 func (b *begunPages) Now(context.Context) (time.Time, error) { return time.Now(), nil }
@@ -262,8 +264,8 @@ func (b *begunPages) EndCheckout(_ context.Context, c Checkout) error {
 	return nil
 }
 
-func (b *begunPages) HastenCheckout(_ context.Context, _ int64, sn string, _ time.Time) error {
-	b.hastened = append(b.hastened, sn)
+func (b *begunPages) HastenCheckout(_ context.Context, _ int64, sn string, due time.Time) error {
+	b.hastened, b.due = append(b.hastened, sn), due
 	return nil
 }
 
@@ -317,6 +319,19 @@ func TestHandle_ChangedPageIsAskedAbout(t *testing.T) {
 	_, err := s.Handle(t.Context(), Event{Checkout: &Checkout{OrderSn: "o-1", ID: "cs_1"}})
 	require.NoError(t, err)
 	require.Equal(t, []string{"o-1"}, b.hastened)
+}
+
+// TestCancelled_PageIsEndedBehindLastQuestions checks that the page of a cancelled order is due for
+// longer than any question before the end of a time to pay. Where many are due, half of those that
+// the poller reads are the newest: thousands of buyers who cancel at once must not fill that half.
+func TestCancelled_PageIsEndedBehindLastQuestions(t *testing.T) {
+	b, now := &begunPages{}, time.Now()
+	s := NewService(nil, b, nil, b, slog.New(slog.DiscardHandler))
+	o := order.Order{Status: order.Cancelled, ClosedAt: now, CheckoutURL: "https://pay.example/cs_1"}
+	o.OrderSn = "o-1"
+	must.Get(s.cancelled(t.Context(), Cancellation{Order: o}, nil))(t)
+	require.Equal(t, []string{"o-1"}, b.hastened)
+	require.LessOrEqual(t, b.due, now.Add(-beforePayBy))
 }
 
 // TestNextQuestion_PausesUntilTheEndOfTheTimeToPay checks that pauses double up to ten minutes. A
