@@ -27,8 +27,10 @@ const (
 	// failingSlots is how many of them serve endpoints whose last attempt failed. Most of their
 	// attempts take until attemptTimeout, and the other endpoints would wait for them.
 	failingSlots = slots * 3 / 4
-	// turn is how long an endpoint is served before a due one may have its slot.
-	turn = 10 * time.Second
+	// turn is how long an endpoint is served before a due one may have its slot. It ends after one
+	// attempt if the receiver takes seconds for its answer: with many of those, the others wait for
+	// each to have its turn.
+	turn = 3 * time.Second
 	// countInterval is the time between two counts of dead deliveries.
 	countInterval = 10 * time.Second
 	// storeDeadline bounds what is stored after an attempt, also while the program stops.

@@ -695,6 +695,25 @@ func TestDispatcher_DisabledAndDeletedEndpointsGetNothing(t *testing.T) {
 	require.Equal(t, apierror.NotFound, apierror.ReasonOf(err))
 }
 
+// TestDispatcher_SlowReceiverHasASlotForOneAttempt checks that an endpoint whose receiver takes
+// seconds for each answer leaves its slot after an attempt. With 200 of them, the others wait for
+// each to have its turn.
+func TestDispatcher_SlowReceiverHasASlotForOneAttempt(t *testing.T) {
+	t.Parallel()
+	f := newStoppedFixture(t)
+	r := newReceiver(t, func(w http.ResponseWriter, _ *http.Request) {
+		time.Sleep(3100 * time.Millisecond)
+		w.WriteHeader(http.StatusNoContent)
+	})
+	f.endpoint(r.URL, webhook.Change{MaxBatch: new(int64(1))})
+	f.orders(f.sale(), 3)
+	d := f.dispatcher(r)
+	for round := range 2 {
+		f.round(d)
+		require.Len(t, r.requests(), round+1)
+	}
+}
+
 // TestDispatcher_FailingEndpointsLeaveSlotsToTheOthers checks that endpoints whose last attempt
 // failed leave slots to an endpoint that does not fail, although it was served after them.
 func TestDispatcher_FailingEndpointsLeaveSlotsToTheOthers(t *testing.T) {
