@@ -15,22 +15,22 @@ import (
 )
 
 // DueRefunds lists at most limit payments whose refund is due, the longest due first. Where more are
-// due, half of them are those with the fewest attempts, the last due first: a provider may answer
-// slowly, or refuse the refunds of one sale for days, and the others must not wait for all of them.
+// due, up to half of them are those without an attempt, the last due first: a provider may answer
+// slowly, or refuse the refunds of one sale for days, and new ones must not wait for all of them.
 // A refund is due too if its last attempt, or else its due time, is after now: the server's clock
 // was set back since.
 func (s *Store) DueRefunds(
 	ctx context.Context, now time.Time, limit int,
 ) ([]payment.Refund, error) {
 	return halves(limit, func(newest bool, limit int) ([]payment.Refund, error) {
-		by := "refund_at"
+		q := s.read(ctx).Order("refund_at")
 		if newest {
-			by = "attempts, refund_at DESC"
+			q = s.read(ctx).Where("attempts = 0").Order("refund_at DESC")
 		}
-		q := s.read(ctx).Where(`state = ? AND refund_at IS NOT NULL
+		q = q.Where(`state = ? AND refund_at IS NOT NULL
 			AND (refund_at <= ? OR COALESCE(refund_tried_at, refund_at) > ?)`, payment.Refunding,
 			now.UnixMilli(), now.Add(clockStep).UnixMilli())
-		return list("list due refunds", q.Order(by).Limit(limit), paymentRow.refund)
+		return list("list due refunds", q.Limit(limit), paymentRow.refund)
 	})
 }
 

@@ -166,9 +166,9 @@ func list[R, D any](op string, q *gorm.DB, convert func(R) D) ([]D, error) {
 	return mapSlice(rows, convert), wrapError(op, err)
 }
 
-// halves returns at most limit items of due work, each once. If there is more, half of them are
-// those that due lists as the newest, and they are the first. Work that cannot be done then delays
-// no work that can.
+// halves returns at most limit items of due work, each once. If there is more, up to half of them
+// are those that due lists as the newest, and they are the first. Work that cannot be done then
+// delays no work that can.
 func halves[T comparable](
 	limit int, due func(newest bool, limit int) ([]T, error),
 ) ([]T, error) {
@@ -182,7 +182,7 @@ func halves[T comparable](
 		return nil, err
 	}
 	oldest = slices.DeleteFunc(oldest, func(one T) bool { return slices.Contains(newest, one) })
-	return append(newest, oldest[:min(limit-half, len(oldest))]...), nil
+	return append(newest, oldest[:min(limit-len(newest), len(oldest))]...), nil
 }
 
 // newest selects at most limit rows, newest first, whose id in a column is below before (empty:

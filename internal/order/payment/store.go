@@ -40,7 +40,7 @@ type Store interface {
 		ctx context.Context, goodsID int64, now time.Time, limit int,
 	) ([]order.StockMove, error)
 	// DueRefunds lists payments whose refund is due, the longest due first. Where more than limit
-	// are due, half of them are those with the fewest attempts, the last due first.
+	// are due, up to half of them are those without an attempt, the last due first.
 	DueRefunds(ctx context.Context, now time.Time, limit int) ([]Refund, error)
 	// ClaimRefund records an attempt at now and sets the time of the next one. It returns whether
 	// the caller may make this attempt. Of several callers with the same refund one gets true.
