@@ -138,10 +138,10 @@ func TestLedger_OldSumsRaiseNoAlarm(t *testing.T) {
 	h := newFixture(t)
 	sale := h.exposeSale(5, 1)
 	reader := func() reconcile.LedgerReader {
-		return reconcile.LedgerReader{Store: h.store, Redis: h.redis,
-			Sums: ttlcache.New[int64, seckill.Database](ttlcache.Options{
-				TTL: time.Hour, MaxEntries: 1, LoadTimeout: time.Minute, Now: time.Now,
-			})}
+		sums := ttlcache.New[int64, seckill.Database](ttlcache.Options{
+			TTL: time.Hour, MaxEntries: 1, LoadTimeout: time.Minute, Now: time.Now,
+		})
+		return reconcile.LedgerReader{Store: h.store, Redis: h.redis, Sums: sums}
 	}
 	old := reader()
 	before := must.Get(old.Ledger(t.Context(), sale))(t)

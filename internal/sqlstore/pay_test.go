@@ -156,8 +156,8 @@ func (h fixture) TestReceive_BatchHasOneReceiptEach(t *testing.T) {
 }
 
 // TestDueRefunds_ManyDelayNoNewOne checks that refunds that wait for a slow provider, or that it
-// refuses again and again, leave half of a list to new ones, the last one first.
-// Each refund is listed once.
+// refuses again and again, leave half of a list to new ones, the last one first. Each refund is
+// listed once.
 func (h fixture) TestDueRefunds_ManyDelayNoNewOne(t *testing.T) {
 	sale, ctx := h.exposed(20, 20), t.Context()
 	var all []string
