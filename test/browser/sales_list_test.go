@@ -127,12 +127,10 @@ func TestConsole_ListsManySales(t *testing.T) {
 		mei.becomes("both answers are there", `performance.getEntriesByType('resource').filter(
 			(e) => e.name.includes('cursor=') && e.responseEnd).length >= 2`)
 		require.Equal(t, 40, ask[int](mei, `document.querySelectorAll('#bought tr').length`))
-		require.True(t, ask[bool](mei, `(() => {
-			Object.assign(document.getElementById('filter'), {value: 'failed'})
-				.dispatchEvent(new Event('change'));
-			return document.getElementById('bought-more').hidden;
-		})()`), "the next page of the list before is not added to that of the new filter")
-		mei.becomes("no orders", `document.querySelectorAll('#bought tr').length === 0`)
+		mei.run(`Object.assign(document.getElementById('filter'), {value: 'failed'})
+			.dispatchEvent(new Event('change'));
+			document.getElementById('bought-more').click()`)
+		mei.becomes("none failed", `document.querySelectorAll('#bought tr').length === 0`)
 		end := paid[len(paid)-8:]
 		ms := ask[float64](mei, `(async (from) => {
 			const answer = await (await fetch('/admin/orders?orderSn=`+end+`')).json();

@@ -253,11 +253,10 @@ function listen() {
 
 const filter = document.getElementById('filter');
 const bought = document.getElementById('bought');
-const boughtMore = document.getElementById('bought-more');
 let newest = '';
 
 const loadBought = pages({
-  list: bought, row: orderRow, more: boughtMore, none: document.getElementById('bought-none'),
+  list: bought, row: orderRow, more: document.getElementById('bought-more'), none: document.getElementById('bought-none'),
   ask: (cursor) => call('GET', `${path}/orders?limit=20${filter.value && `&status=${filter.value}`}${cursor && `&cursor=${cursor}`}`),
   failed: (got) => say('no', problem(got)),
 });
@@ -311,7 +310,6 @@ function showCounts(orders) {
 
 filter.addEventListener('change', () => {
   document.getElementById('csv').href = `${path}/orders?format=csv${filter.value && `&status=${filter.value}`}`;
-  boughtMore.hidden = true; // its cursor is of the filter before
   loadBought();
 });
 

@@ -105,10 +105,7 @@ function refresh() {
   return loadDeliveries();
 }
 
-filter.addEventListener('change', () => {
-  at('more').hidden = true; // its cursor is of the filter before
-  refresh();
-});
+filter.addEventListener('change', refresh);
 setInterval(() => document.hidden || list.children.length > 20 || refresh(), 5000);
 refresh();
 const got = await callWithRetry('GET', path);
