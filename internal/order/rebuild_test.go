@@ -70,7 +70,7 @@ func TestExpose_NoRebuildBetweenMySQLAndRedis(t *testing.T) {
 		return err
 	}
 	h.Sales.Opener.Store = pagedStore{h.store, func() {
-		exposed := must.Get(h.store.LiveGoods(t.Context()))(t)
+		exposed := must.Get(h.store.LiveGoods(t.Context(), nil))(t)
 		require.Len(t, exposed, 1)
 		require.ErrorIs(t, rebuilding(exposed[0]), rebuild.ErrRebuilding)
 	}, func() {}}

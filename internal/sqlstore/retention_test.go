@@ -165,7 +165,7 @@ func TestWorkerLists_ReadWhatTheyReturn(t *testing.T) {
 		later := today.Add(48 * time.Hour)
 		for name, call := range map[string]func(*Store) int{
 			"live sales": func(s *Store) int {
-				return len(must.Get(s.LiveGoods(ctx))(t))
+				return len(must.Get(s.LiveGoods(ctx, nil))(t))
 			},
 			"sales to retire": func(s *Store) int {
 				return len(must.Get(s.OverBefore(ctx, later, 0, 100))(t))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"math"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	"flashsale.dev/seckill/internal/apierror"
 	"flashsale.dev/seckill/internal/event"
 	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/order/livesales"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/salechange"
 )
@@ -46,9 +48,13 @@ func (s *Store) ExposedSales(
 }
 
 // LiveGoods lists the sales that background workers serve: exposed and closed ones, until they are
-// retired. It is one statement, so that a sale closed meanwhile is listed exactly once.
-func (s *Store) LiveGoods(ctx context.Context) ([]seckill.Sale, error) {
+// retired. It lists those of some buckets, or all if buckets is nil. It is one statement, so that a
+// sale closed meanwhile is listed exactly once.
+func (s *Store) LiveGoods(ctx context.Context, buckets []int64) ([]seckill.Sale, error) {
 	q := live(s.read(ctx)).Omit("description", "image_url", "metadata").Order("goods_id")
+	if buckets != nil {
+		q = q.Where("goods_id % ? IN ?", livesales.Buckets, buckets)
+	}
 	return list("list live goods", q, saleRow.sale)
 }
 
@@ -59,13 +65,20 @@ func live(q *gorm.DB) *gorm.DB {
 		[]seckill.Status{seckill.Exposed, seckill.Closed})
 }
 
-// LiveVersion sums a checksum of each row that LiveGoods lists: orders, cancellations and a
-// merchant's changes raise version, and a rebuild raises epoch. The goods id is a factor, because
-// one sale may leave the list while another enters it. The moduli bound the sum.
-func (s *Store) LiveVersion(ctx context.Context) (version int64, err error) {
-	err = live(s.read(ctx).Model(&saleRow{})).Select(`COALESCE(SUM((goods_id % 65521 + 1) *
-		((version + 1000003 * epoch) % 16777213)), 0)`).Scan(&version).Error
-	return version, wrapError("read the version of the live goods", err)
+// LiveVersions sums, for each bucket, a checksum of each row that LiveGoods lists: orders,
+// cancellations and a merchant's changes raise version, and a rebuild raises epoch. The goods id is
+// a factor, because one sale may leave the list while another enters it. The moduli bound the sum.
+func (s *Store) LiveVersions(ctx context.Context) (map[int64]int64, error) {
+	// Some systems accept no expression beside sums although the statement groups by it.
+	var sums []struct{ First, Version int64 }
+	err := live(s.read(ctx).Model(&saleRow{})).Select(`MIN(goods_id) AS first,
+		SUM((goods_id % 65521 + 1) * ((version + 1000003 * epoch) % 16777213)) AS version`).
+		Group(fmt.Sprintf("goods_id %% %d", livesales.Buckets)).Scan(&sums).Error
+	versions := make(map[int64]int64, len(sums))
+	for _, sum := range sums {
+		versions[sum.First%livesales.Buckets] = sum.Version
+	}
+	return versions, wrapError("read the versions of the live goods", err)
 }
 
 // HasUnpaid reports whether orders of a goods are created and not paid.

@@ -11,6 +11,7 @@ import (
 
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/order/inventory"
+	"flashsale.dev/seckill/internal/order/livesales"
 	"flashsale.dev/seckill/internal/order/message"
 	"flashsale.dev/seckill/internal/order/rebuild"
 	"flashsale.dev/seckill/internal/seckill"
@@ -103,26 +104,31 @@ func (h fixture) TestCloseSale_ClosesOnce(t *testing.T) {
 }
 
 func (h fixture) TestLiveGoods_ListsExposedAndClosedSales(t *testing.T) {
-	tomorrow := today.Add(24 * time.Hour)
+	ctx, tomorrow := t.Context(), today.Add(24*time.Hour)
 	h.draft(1, 10, 1)
 	on, closed, retired := h.exposed(10, 1), h.exposed(10, 1), h.exposed(10, 1)
 	for _, sale := range []seckill.Sale{closed, retired} {
-		must.Get(h.CloseSale(t.Context(), sale.GoodsID, today))(t)
+		must.Get(h.CloseSale(ctx, sale.GoodsID, today))(t)
 	}
 	require.True(t, h.retire(retired.GoodsID, tomorrow))
-	require.ElementsMatch(t, []int64{on.GoodsID, closed.GoodsID},
-		goodsIDs(must.Get(h.LiveGoods(t.Context()))(t)))
+	require.Equal(t, []int64{on.GoodsID, closed.GoodsID},
+		goodsIDs(must.Get(h.LiveGoods(ctx, nil))(t)))
+	for _, sale := range []seckill.Sale{on, closed} {
+		bucket := []int64{sale.GoodsID % livesales.Buckets}
+		require.Equal(t, []int64{sale.GoodsID}, goodsIDs(must.Get(h.LiveGoods(ctx, bucket))(t)))
+	}
+	require.Empty(t, must.Get(h.LiveGoods(ctx, []int64{retired.GoodsID % livesales.Buckets}))(t))
 }
 
-// TestLiveVersion_ChangesWithTheLiveSales checks every step that changes the row of a live sale, or
-// the list of them. Time stands still, so that the version depends on no clock.
-func (h fixture) TestLiveVersion_ChangesWithTheLiveSales(t *testing.T) {
+// TestLiveVersions_ChangeWithTheLiveSales checks every step that changes the row of a live sale, or
+// the list of them. Time stands still, so that the versions depend on no clock.
+func (h fixture) TestLiveVersions_ChangeWithTheLiveSales(t *testing.T) {
 	ctx := t.Context()
-	version := func() int64 { return must.Get(h.LiveVersion(ctx))(t) }
-	last := version()
-	require.Zero(t, last)
+	versions := func() map[int64]int64 { return must.Get(h.LiveVersions(ctx))(t) }
+	last := versions()
+	require.Empty(t, last)
 	draft := h.draft(1, 10, 5)
-	require.Equal(t, last, version(), "a draft is not live")
+	require.Empty(t, versions(), "a draft is not live")
 	retire := func(at any) {
 		q := h.db.Exec("UPDATE sales SET retired_at = ? WHERE goods_id = ?", at, draft.GoodsID)
 		require.NoError(t, q.Error)
@@ -141,28 +147,32 @@ func (h fixture) TestLiveVersion_ChangesWithTheLiveSales(t *testing.T) {
 		}},
 		{"rebuild", func() { h.beginEpoch(draft.GoodsID) }},
 		{"close", func() { must.Get(h.CloseSale(ctx, draft.GoodsID, today))(t) }},
-		{"another sale", func() { h.exposed(10, 1) }},
 		{"retire", func() { retire(1) }},
 		{"a change of the retired sale", func() { retire(nil) }},
 	} {
 		step.do()
-		require.NotEqual(t, last, version(), step.name)
-		last = version()
+		require.NotEqual(t, last, versions(), step.name)
+		last = versions()
 	}
+
+	another := h.exposed(10, 1)
+	bucket := func(s seckill.Sale) int64 { return s.GoodsID % livesales.Buckets }
+	require.Equal(t,
+		map[int64]int64{bucket(draft): last[bucket(draft)], bucket(another): versions()[bucket(another)]},
+		versions(), "a sale changes the version of its own bucket")
 }
 
-// TestLiveVersion_DiffersForAnotherSale checks that a sale that leaves the list while another one
-// with the same version and epoch enters it is noticed.
-func (h fixture) TestLiveVersion_DiffersForAnotherSale(t *testing.T) {
-	version := func() int64 { return must.Get(h.LiveVersion(t.Context()))(t) }
-	tomorrow := today.Add(24 * time.Hour)
+// TestLiveVersions_DifferForAnotherSale checks that a sale that leaves the list while another one
+// of its bucket with the same version and epoch enters it is noticed.
+func (h fixture) TestLiveVersions_DifferForAnotherSale(t *testing.T) {
+	versions := func() map[int64]int64 { return must.Get(h.LiveVersions(t.Context()))(t) }
 	leaves := h.exposed(10, 1)
-	before := version()
-	must.Get(h.CloseSale(t.Context(), leaves.GoodsID, today))(t)
-	require.True(t, h.retire(leaves.GoodsID, tomorrow))
-	enters := h.exposed(10, 1)
-	require.Equal(t, []int64{leaves.Version, leaves.Epoch}, []int64{enters.Version, enters.Epoch})
-	require.NotEqual(t, before, version())
+	before := versions()
+	enters := leaves.GoodsID + livesales.Buckets
+	q := h.db.Exec("UPDATE sales SET goods_id = ? WHERE goods_id = ?", enters, leaves.GoodsID)
+	require.NoError(t, q.Error)
+	require.Len(t, versions(), 1)
+	require.NotEqual(t, before, versions())
 }
 
 func (h fixture) TestHasUnpaid_FindsCreatedOrders(t *testing.T) {
@@ -333,7 +343,7 @@ func (h fixture) TestRetire_WaitsUntilEverythingIsFinal(t *testing.T) {
 	require.True(t, retire(later))
 
 	require.Empty(t, must.Get(h.OverBefore(ctx, later, 0, 10))(t))
-	require.Empty(t, must.Get(h.LiveGoods(ctx))(t))
+	require.Empty(t, must.Get(h.LiveGoods(ctx, nil))(t))
 	require.Empty(t, must.Get(h.RetiredBetween(ctx, today, later, 0, 10))(t))
 	require.Len(t, must.Get(h.RetiredBetween(ctx, later, later.Add(time.Second), 0, 10))(t), 1)
 }

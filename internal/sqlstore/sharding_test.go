@@ -33,7 +33,7 @@ func crossShardMethods() map[string]string {
 		"SalesOf":          "a merchant's own list: an index on each shard, merged",
 		"ExposedSales":     "the catalog: once a second for each node and page, merged",
 		"LiveGoods":        scan,
-		"LiveVersion":      scan,
+		"LiveVersions":     scan,
 		"OverBefore":       scan,
 		"RetiredBetween":   scan,
 		"UnreleasedAfter":  scan,

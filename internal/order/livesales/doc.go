@@ -1,8 +1,8 @@
 // Package livesales lists the sales that background workers serve: exposed sales, and closed ones
 // until their last order is final.
 //
-// The List asks MySQL once a second, for all workers of a process, whether a sale has changed.
-// MySQL sums over all sales for that. With many thousands of sales, or a slow MySQL, the List
+// The List asks MySQL once a second, for all workers of a process, whether a sale has changed, and
+// reads the rows of a changed sale's bucket. MySQL sums over all sales for that. With many thousands of sales, or a slow MySQL, the List
 // therefore asks up to six seconds apart. While MySQL is down the last list serves, because no sale
 // can be exposed or closed then.
 //

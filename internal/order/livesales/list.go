@@ -1,6 +1,7 @@
 package livesales
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"slices"
@@ -16,13 +17,19 @@ import (
 
 // Store lists the sales that background workers serve.
 type Store interface {
-	// LiveGoods lists exposed and closed sales by goods id. It leaves out retired sales.
-	LiveGoods(ctx context.Context) ([]seckill.Sale, error)
-	// LiveVersion changes with every change of what LiveGoods lists.
-	LiveVersion(ctx context.Context) (int64, error)
+	// LiveGoods lists exposed and closed sales by goods id: those of some buckets, or all if buckets
+	// is nil. It leaves out retired sales.
+	LiveGoods(ctx context.Context, buckets []int64) ([]seckill.Sale, error)
+	// LiveVersions returns a number for each bucket that has such sales. It changes with every
+	// change of what LiveGoods lists of the bucket.
+	LiveVersions(ctx context.Context) (map[int64]int64, error)
 	// HasUnpaid reports whether orders of a goods are created and not paid.
 	HasUnpaid(ctx context.Context, goodsID int64) (bool, error)
 }
+
+// Buckets is how many buckets the sales are in: a sale's is its goods id modulo Buckets. A sale that
+// changes has the rows of its bucket read, and not those of all sales.
+const Buckets = 256
 
 // Redis holds the sales.
 type Redis interface {
@@ -46,15 +53,17 @@ type List struct {
 	Redis Redis
 	Log   *slog.Logger
 
-	mu      sync.Mutex
-	sales   []*Sale        // replaced, never changed; the lock guards the elements
-	served  []seckill.Sale // those that are not at rest, unless stale
-	stale   bool           // a rest has begun or ended since served was made
-	lines   []seckill.Sale // exposed sales with a waiting room
-	asked   map[int64]bool // the goods ids of the last EndedRests
-	version int64
-	turn    int       // the index of the next sale to check
-	readAt  time.Time // when the refresh began that read the rows
+	mu     sync.Mutex
+	sales  []*Sale        // replaced, never changed; the lock guards the elements
+	served []seckill.Sale // those that are not at rest, unless stale
+	stale  bool           // a rest has begun or ended since served was made
+	lines  []seckill.Sale // exposed sales with a waiting room
+	asked  map[int64]bool // the goods ids of the last EndedRests
+	turn   int            // the index of the next sale to check
+
+	versions map[int64]int64 // of the buckets; replaced, never changed
+	readAt   time.Time       // when the last refresh began that read rows
+	allAt    time.Time       // when the last refresh began that read all rows
 }
 
 const (
@@ -75,7 +84,7 @@ const (
 	restAfter = 20 * time.Second
 	// minPart is how many sales a part has at least, so that a few are read in seconds.
 	minPart = 20
-	// FullInterval is the longest time between two refreshes that read the rows.
+	// FullInterval is the longest time between two refreshes that read all rows.
 	FullInterval = 5 * time.Minute
 )
 
@@ -114,52 +123,83 @@ func (l *List) lacksAsked() bool {
 	return len(l.askedSales()) < len(l.asked)
 }
 
-// Refresh reads the list if it has changed, and each FullInterval in any case. It includes sales
+// Refresh reads the buckets that have changed, and each FullInterval all of them. It includes sales
 // that were closed long ago and are not retired: Redis could not take units back, or an operator
 // requeues an order.
 func (l *List) Refresh(ctx context.Context) error {
 	began := time.Now()
-	// The version is read before the rows: the next refresh finds a change in between.
-	version, err := l.Store.LiveVersion(ctx)
+	// The versions are read before the rows: the next refresh finds a change in between.
+	versions, err := l.Store.LiveVersions(ctx)
 	if err != nil {
 		return err
 	}
 	l.mu.Lock()
-	unchanged := time.Since(l.readAt) < FullInterval && version == l.version
+	changed, all := changes(l.versions, versions), time.Since(l.allAt) >= FullInterval
 	l.mu.Unlock()
-	if unchanged {
+	switch {
+	case all:
+		changed = nil
+	case len(changed) == 0:
 		return nil
 	}
-	sales, err := l.Store.LiveGoods(ctx)
+	sales, err := l.Store.LiveGoods(ctx, changed)
 	if err == nil {
-		l.keep(sales, version, began)
+		l.keep(sales, changed, versions, began)
 	}
 	return err
 }
 
-// keep stores a list, unless a refresh that began later has stored one. A sale whose row changed is
-// not at rest.
-func (l *List) keep(sales []seckill.Sale, version int64, began time.Time) {
+// changes returns the buckets whose version differs, or that only one of both has.
+func changes(before, after map[int64]int64) (buckets []int64) {
+	for bucket, version := range after {
+		if was, had := before[bucket]; !had || was != version {
+			buckets = append(buckets, bucket)
+		}
+	}
+	for bucket := range before {
+		if _, has := after[bucket]; !has {
+			buckets = append(buckets, bucket)
+		}
+	}
+	return buckets
+}
+
+// keep stores the sales of some buckets, or of all if buckets is nil, unless a refresh that began
+// later has stored some. A sale whose row changed is not at rest.
+func (l *List) keep(
+	sales []seckill.Sale, buckets []int64, versions map[int64]int64, began time.Time,
+) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if began.Before(l.readAt) {
 		return
 	}
-	l.version, l.readAt = version, began
-	known := make(map[int64]*Sale, len(l.sales))
-	for _, s := range l.sales {
-		known[s.GoodsID] = s
+	l.versions, l.readAt, l.stale = versions, began, true
+	if buckets == nil {
+		l.allAt = began
 	}
-	l.sales, l.lines, l.stale = make([]*Sale, 0, len(sales)), nil, true
-	for _, sale := range sales {
-		if sale.Admission == seckill.ByWaitingRoom && sale.Status == seckill.Exposed {
-			l.lines = append(l.lines, sale)
+	known := make(map[int64]*Sale, len(sales))
+	kept := make([]*Sale, 0, len(l.sales)+len(sales))
+	for _, s := range l.sales {
+		if buckets == nil || slices.Contains(buckets, s.GoodsID%Buckets) {
+			known[s.GoodsID] = s
+		} else {
+			kept = append(kept, s)
 		}
+	}
+	for _, sale := range sales {
 		s := known[sale.GoodsID]
 		if s == nil || s.Sale != sale {
 			s = &Sale{Sale: sale}
 		}
-		l.sales = append(l.sales, s)
+		kept = append(kept, s)
+	}
+	slices.SortFunc(kept, func(a, b *Sale) int { return cmp.Compare(a.GoodsID, b.GoodsID) })
+	l.sales, l.lines = kept, nil
+	for _, s := range kept {
+		if s.Admission == seckill.ByWaitingRoom && s.Status == seckill.Exposed {
+			l.lines = append(l.lines, s.Sale)
+		}
 	}
 }
 

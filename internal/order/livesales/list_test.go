@@ -28,6 +28,7 @@ type servers struct {
 	noAnswer  map[int64]bool // of Redis
 	mysqlDown bool
 	listed    int
+	rowsRead  int
 	summed    int
 	sumTakes  time.Duration
 	viewTakes time.Duration
@@ -58,14 +59,21 @@ func (s *servers) answer() error {
 
 func byID(a, b seckill.Sale) int { return cmp.Compare(a.GoodsID, b.GoodsID) }
 
-func (s *servers) LiveGoods(context.Context) ([]seckill.Sale, error) {
+func (s *servers) LiveGoods(_ context.Context, buckets []int64) ([]seckill.Sale, error) {
 	s.Lock()
 	defer s.Unlock()
 	s.listed++
-	return slices.SortedFunc(maps.Values(s.rows), byID), s.answer()
+	sales := slices.SortedFunc(maps.Values(s.rows), byID)
+	if buckets != nil {
+		sales = slices.DeleteFunc(sales, func(sale seckill.Sale) bool {
+			return !slices.Contains(buckets, sale.GoodsID%Buckets)
+		})
+	}
+	s.rowsRead += len(sales)
+	return sales, s.answer()
 }
 
-func (s *servers) LiveVersion(context.Context) (v int64, err error) {
+func (s *servers) LiveVersions(context.Context) (map[int64]int64, error) {
 	s.Lock()
 	takes := s.sumTakes
 	s.Unlock()
@@ -73,10 +81,11 @@ func (s *servers) LiveVersion(context.Context) (v int64, err error) {
 	s.Lock()
 	defer s.Unlock()
 	s.summed++
-	for _, row := range s.rows {
-		v += 1 + row.Version<<8 + row.Epoch<<16
+	versions := map[int64]int64{}
+	for id, row := range s.rows {
+		versions[id%Buckets] += 1 + row.Version<<8 + row.Epoch<<16
 	}
-	return v, s.answer()
+	return versions, s.answer()
 }
 
 func (s *servers) HasUnpaid(ctx context.Context, goodsID int64) (bool, error) {
@@ -288,6 +297,51 @@ func TestRefresh_ReadsUnchangedRowsRarely(t *testing.T) {
 	})
 }
 
+// TestRefresh_ReadsChangedBuckets checks that a sale that changes, joins or leaves the list has the
+// rows of its bucket read alone, and that the list stays whole and in order.
+func TestRefresh_ReadsChangedBuckets(t *testing.T) {
+	inRest(t, many, func(t *testing.T, s *servers, l *List) {
+		for _, change := range []func(*servers){
+			func(s *servers) { s.setRow(func(r *seckill.Sale) { r.Stock-- }) },
+			func(s *servers) { s.rows[many+1] = seckill.Sale{GoodsID: many + 1, Version: 1} },
+			func(s *servers) { delete(s.rows, 700) },
+		} {
+			before := s.rowsRead
+			s.after(refreshInterval, change)
+			require.LessOrEqual(t, s.rowsRead-before, many/Buckets+2)
+			require.Equal(t, slices.Sorted(maps.Keys(s.rows)), goodsIDs(l))
+		}
+	})
+	inRest(t, 1, func(t *testing.T, s *servers, l *List) {
+		s.after(refreshInterval, func(s *servers) { delete(s.rows, 1) })
+		require.Empty(t, l.All(), "a bucket without sales")
+	})
+}
+
+// TestRefresh_ReadsAllRowsInTheEnd checks that a change which no version shows is found although
+// another sale changes all the time.
+func TestRefresh_ReadsAllRowsInTheEnd(t *testing.T) {
+	inRest(t, many, func(t *testing.T, s *servers, l *List) {
+		s.after(0, func(s *servers) {
+			row := s.rows[2]
+			row.Title = "green tea"
+			s.rows[2] = row
+		})
+		for began := time.Now(); time.Since(began) <= FullInterval; {
+			s.after(refreshInterval, func(s *servers) { s.setRow(func(*seckill.Sale) {}) })
+		}
+		requireServed(t, l, 1, 2)
+	})
+}
+
+// goodsIDs lists the sales of a list in its order.
+func goodsIDs(l *List) (goodsIDs []int64) {
+	for _, s := range l.All() {
+		goodsIDs = append(goodsIDs, s.GoodsID)
+	}
+	return goodsIDs
+}
+
 // TestLines_AreOfExposedRooms checks that a line is listed until its sale closes, also at rest, and
 // that the sales without one are not copied: the Admitter asks ten times a second.
 func TestLines_AreOfExposedRooms(t *testing.T) {
@@ -364,8 +418,8 @@ type sleepyStore struct {
 	slept bool
 }
 
-func (s *sleepyStore) LiveGoods(ctx context.Context) ([]seckill.Sale, error) {
-	sales, err := s.servers.LiveGoods(ctx)
+func (s *sleepyStore) LiveGoods(ctx context.Context, buckets []int64) ([]seckill.Sale, error) {
+	sales, err := s.servers.LiveGoods(ctx, buckets)
 	if !s.slept {
 		s.slept = true
 		time.Sleep(time.Minute)

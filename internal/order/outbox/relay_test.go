@@ -29,9 +29,9 @@ type many struct {
 	calls, read int
 }
 
-func (*many) LiveVersion(context.Context) (int64, error) { return 1, nil }
+func (*many) LiveVersions(context.Context) (map[int64]int64, error) { return nil, nil }
 
-func (*many) LiveGoods(context.Context) ([]seckill.Sale, error) {
+func (*many) LiveGoods(context.Context, []int64) ([]seckill.Sale, error) {
 	sales := make([]seckill.Sale, 800)
 	for i := range sales {
 		sales[i].GoodsID = int64(i) + 1
@@ -80,14 +80,14 @@ type twoShards struct {
 	away, down atomic.Bool
 }
 
-func (s *twoShards) LiveVersion(context.Context) (int64, error) {
+func (s *twoShards) LiveVersions(context.Context) (map[int64]int64, error) {
 	if s.down.Load() {
-		return 0, errors.New("MySQL is down")
+		return nil, errors.New("MySQL is down")
 	}
-	return 1, nil
+	return nil, nil
 }
 
-func (*twoShards) LiveGoods(context.Context) ([]seckill.Sale, error) {
+func (*twoShards) LiveGoods(context.Context, []int64) ([]seckill.Sale, error) {
 	of := make(map[int]seckill.Sale)
 	for id := int64(1); len(of) < 2; id++ {
 		of[order.Shard(id, 2)] = seckill.Sale{GoodsID: id}

@@ -46,11 +46,11 @@ type lostRedis struct {
 	lost *lostSales
 }
 
-func (l *lostSales) LiveGoods(context.Context) ([]seckill.Sale, error) {
+func (l *lostSales) LiveGoods(context.Context, []int64) ([]seckill.Sale, error) {
 	return l.sales, nil
 }
 
-func (*lostSales) LiveVersion(context.Context) (int64, error) { return 0, nil }
+func (*lostSales) LiveVersions(context.Context) (map[int64]int64, error) { return nil, nil }
 
 func (*lostSales) HasUnpaid(context.Context, int64) (bool, error) { return false, nil }
 

@@ -44,14 +44,14 @@ func (s *servers) Now(context.Context) (time.Time, error) {
 	return time.Now(), answer(&s.mysqlDown)
 }
 
-func (s *servers) LiveGoods(context.Context) ([]seckill.Sale, error) {
+func (s *servers) LiveGoods(context.Context, []int64) ([]seckill.Sale, error) {
 	on := seckill.Sale{Status: seckill.Exposed, EndAt: time.Now().Add(time.Hour), Total: 10}
 	lost, kept := on, on
 	lost.GoodsID, kept.GoodsID = 41, 42
 	return []seckill.Sale{lost, kept}, nil
 }
 
-func (s *servers) LiveVersion(context.Context) (int64, error) { return 0, nil }
+func (s *servers) LiveVersions(context.Context) (map[int64]int64, error) { return nil, nil }
 
 func (s *servers) HasUnpaid(context.Context, int64) (bool, error) { return false, nil }
 
@@ -256,7 +256,7 @@ type heavy struct {
 	light int64 // the newest sale with a quick sum
 }
 
-func (s *heavy) LiveGoods(context.Context) (sales []seckill.Sale, err error) {
+func (s *heavy) LiveGoods(context.Context, []int64) (sales []seckill.Sale, err error) {
 	on := seckill.Sale{Status: seckill.Exposed, EndAt: time.Now().Add(time.Hour), Total: 10}
 	for on.GoodsID = 41; on.GoodsID <= 50; on.GoodsID++ {
 		sales = append(sales, on)
@@ -314,7 +314,7 @@ func restingSale() seckill.Sale {
 	}
 }
 
-func (s *resting) LiveGoods(context.Context) ([]seckill.Sale, error) {
+func (s *resting) LiveGoods(context.Context, []int64) ([]seckill.Sale, error) {
 	return []seckill.Sale{restingSale()}, nil
 }
 
