@@ -107,7 +107,8 @@ func TestGate_LostRedisFollowsTheRule(t *testing.T) {
 	recovers(t, g)
 }
 
-// TestGate_SlowRedisFollowsTheRule pauses Redis for 200 ms. Each decision is either an admission or
+// TestGate_SlowRedisFollowsTheRule pauses Redis. A decision then is UNAVAILABLE, although Redis has
+// not refused the connection. While Redis resumes, each decision is either an admission or
 // UNAVAILABLE, and it is fast.
 func TestGate_SlowRedisFollowsTheRule(t *testing.T) {
 	server := servers.Redis(t)
@@ -115,6 +116,8 @@ func TestGate_SlowRedisFollowsTheRule(t *testing.T) {
 		gate.Options{})
 	recovers(t, g)
 	require.NoError(t, server.Pause())
+	out := decide(t, g, "closed", goods(1))
+	require.True(t, out.Unavailable && !out.Allowed, "the gate waited for Redis: %+v", out.Decision)
 	resume := time.AfterFunc(200*ms, func() {
 		if err := server.Resume(); err != nil {
 			t.Error(err)

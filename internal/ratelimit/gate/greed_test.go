@@ -326,7 +326,7 @@ func TestGate_GreedIsBoundedAndServed(t *testing.T) {
 		if m.drained {
 			m.drain()
 		}
-		rounds := max(4, min(40, 8000/(m.nodes*m.callers)))
+		rounds := max(4, min(40, 3000/(m.nodes*m.callers)))
 		m.play(rounds)
 		died := m.died
 		got, due := m.serve(rounds)

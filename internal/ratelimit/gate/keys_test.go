@@ -14,10 +14,10 @@ import (
 	"flashsale.dev/seckill/internal/testing/servers"
 )
 
-// TestGate_InventedKeysDoNotFillRedis invents 200,000 addresses, with room for 5,000 limiters in
+// TestGate_InventedKeysDoNotFillRedis invents 50,000 addresses, with room for 5,000 limiters in
 // Redis. Redis holds no more. The others are decided by the node, which also limits each address.
 func TestGate_InventedKeysDoNotFillRedis(t *testing.T) {
-	const room, nodes, invented = 5000, 2, 200_000
+	const room, nodes, invented = 5000, 2, 50_000
 	client, meter := steadyClient(t, servers.Redis(t).Addr()), &counters{}
 	g := newGate(t, book(t, `{rules: [{name: r, by: [ip], algorithm: token_bucket, limit: 5,
 		interval: 60m, burst: 5}]}`), redislimit.New(client, nil), gate.Options{

@@ -92,9 +92,9 @@ func playTraffic(
 // /randomPath. Nodes share nothing but Redis. Together they admit one limit's permits, and each
 // node gets a share.
 func TestGate_TwoNodesShareOneRate(t *testing.T) {
-	length := 10 * time.Second
-	if testing.Short() {
-		length = 2 * time.Second
+	length, least := 3*time.Second, 0.8
+	if os.Getenv("RATELIMIT_BENCH") != "" { // on a quiet machine
+		length, least = 10*time.Second, 0.99
 	}
 	addr := servers.Redis(t).Addr()
 	var admitted [2]atomic.Int64 // permits that are valid by the end
@@ -120,10 +120,6 @@ func TestGate_TwoNodesShareOneRate(t *testing.T) {
 	t.Logf("admitted %.0f, %.2f %% of burst + rate × T", total, 100*total/want)
 	took := time.Since(began).Seconds() // a busy machine ends the callers late
 	require.LessOrEqual(t, total, 1000+1000*took+20)
-	least := 0.8
-	if os.Getenv("RATELIMIT_BENCH") != "" { // on a quiet machine
-		least = 0.99
-	}
 	require.GreaterOrEqual(t, total, least*want)
 	for i := range admitted {
 		require.Greater(t, float64(admitted[i].Load()), 0.25*total,
