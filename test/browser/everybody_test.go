@@ -122,9 +122,9 @@ func (v *visitor) light(what string) (bytes int) {
 	return l.Bytes
 }
 
-// TestPages_AreAccessibleAndLight opens every page and dialog as a buyer, a merchant and an
-// operator. It repeats that on a phone and a desktop, by day and by night, in both languages. It
-// checks names, labels, contrast, targets, headings, layout and weight.
+// TestPages_AreAccessibleAndLight opens pages and dialogs as a buyer and as an operator: on a phone
+// by day in English, and on a desktop by night in Chinese. It checks names, labels, contrast,
+// targets, headings, layout and weight. Tests of other pages check these by fitsEverybody too.
 func TestPages_AreAccessibleAndLight(t *testing.T) {
 	t.Parallel()
 	h := standalone(t)

@@ -70,15 +70,17 @@ func TestAlerts_EachHasRunbookAndTest(t *testing.T) {
 			}
 		}
 	}
-	for _, rule := range alerts(t).Groups[0].Rules {
-		require.Contains(t, string(operations), "\n### "+rule.Alert+"\n")
-		require.Equal(t, "docs/how-to/operate.md#"+strings.ToLower(rule.Alert),
-			rule.Annotations["runbook_url"])
-		require.NotEmpty(t, rule.Annotations["summary"], rule.Alert)
-		require.Contains(t, []string{"page", "ticket"}, rule.Labels["severity"], rule.Alert)
-		require.True(t, fires[rule.Alert] && quiet[rule.Alert],
-			"%s: no promtool test that it fires, or none that it ends", rule.Alert)
-		require.Contains(t, drillsOf(), rule.Alert, "no drill")
+	for _, group := range alerts(t).Groups {
+		for _, rule := range group.Rules {
+			require.Contains(t, string(operations), "\n### "+rule.Alert+"\n")
+			require.Equal(t, "docs/how-to/operate.md#"+strings.ToLower(rule.Alert),
+				rule.Annotations["runbook_url"])
+			require.NotEmpty(t, rule.Annotations["summary"], rule.Alert)
+			require.Contains(t, []string{"page", "ticket"}, rule.Labels["severity"], rule.Alert)
+			require.True(t, fires[rule.Alert] && quiet[rule.Alert],
+				"%s: no promtool test that it fires, or none that it ends", rule.Alert)
+			require.Contains(t, drillsOf(), rule.Alert, "no drill")
+		}
 	}
 }
 

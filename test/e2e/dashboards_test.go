@@ -58,8 +58,8 @@ func requireDataForEveryQuery(t *testing.T, p *installation.Prometheus) {
 	}
 }
 
-// TestDashboards_AreProvisioned checks that the provisioned files name the dashboards and their
-// data source.
+// TestDashboards_AreProvisioned checks that Grafana finds the dashboards where docker-compose.yml
+// mounts them, that no two have one UID, and that each panel names the provisioned data source.
 func TestDashboards_AreProvisioned(t *testing.T) {
 	var sources struct {
 		Datasources []struct{ UID, Type, URL string }
@@ -71,8 +71,17 @@ func TestDashboards_AreProvisioned(t *testing.T) {
 	}
 	read(t, grafana+"provisioning/dashboards/seckill.yml", &providers)
 	require.Len(t, providers.Providers, 1)
+	var composed struct {
+		Services map[string]struct{ Volumes []string }
+	}
+	read(t, "../../docker-compose.yml", &composed)
+	require.Contains(t, composed.Services["grafana"].Volumes,
+		"./deploy/grafana/dashboards:"+providers.Providers[0].Options.Path+":ro")
+	uids := map[string]bool{}
 	for _, d := range dashboards(t) {
 		require.NotEmpty(t, d.UID)
+		require.False(t, uids[d.UID], "two dashboards have the UID %s", d.UID)
+		uids[d.UID] = true
 		for _, panel := range d.Panels {
 			if panel.Type != "row" {
 				require.Equal(t, sources.Datasources[0].UID, panel.Datasource.UID, panel.Title)
