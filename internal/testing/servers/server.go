@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -105,6 +106,9 @@ func (s *Server) RestartEmpty(ctx context.Context) error {
 
 // Log returns the end of the server's log, at most 8 KiB.
 func (s *Server) Log() string { return s.proc.LogTail(8 << 10) }
+
+// WholeLog returns all of the server's log, for a test that requires the absence of a line.
+func (s *Server) WholeLog() string { return s.proc.LogTail(math.MaxInt) }
 
 // do runs an act unless the server is external. what names the act in errors.
 func (s *Server) do(what string, act func() error) error {
