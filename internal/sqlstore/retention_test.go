@@ -133,10 +133,10 @@ func (h fixture) rowsRead(calls func(*Store)) (read int64) {
 	return read
 }
 
-// TestWorkerLists_ReadWhatTheyReturn has 131,072 retired sales, as many stock moves of one sale,
+// TestWorkerLists_ReadWhatTheyReturn has 16,384 retired sales, as many stock moves of one sale,
 // and ten live sales. By the server's counters the lists of the workers examine few of these rows.
 func TestWorkerLists_ReadWhatTheyReturn(t *testing.T) {
-	const doublings, live = 17, 10
+	const doublings, live = 14, 10
 	onEach(t, sqlServers, func(t *testing.T, dsn string) {
 		h := newFixture(t, dsn)
 		ctx, goods := t.Context(), h.exposed(5, 1).GoodsID
