@@ -30,6 +30,7 @@ type run struct {
 	redis    redis.UniversalClient
 	promised atomic.Int64  // answers with 202
 	ended    chan struct{} // closed after the last buyer
+	late     bool          // the last buyer left before untilPromised had its share
 
 	extraBuyers []buyers.Result // buyers of orders that the fault itself created
 }
@@ -43,6 +44,7 @@ func (r *run) untilPromised(share float64) {
 				return
 			}
 		case <-r.ended:
+			r.late = r.late || float64(r.promised.Load()) < share*float64(r.units)
 			return
 		}
 	}
@@ -94,6 +96,8 @@ func execute(t *testing.T, f fault, seed uint64) {
 	}()
 	f.inject(t, r)
 	t.Logf("%d of %d units were promised when the fault ended", r.promised.Load(), r.units)
+	// A sale that ends early may end before the share is promised.
+	require.False(t, r.late && f.ends == 0, "the last buyer left before the fault was over")
 	recovery := r.awaitRecovery(t)
 	if f.afterRecovery != nil {
 		f.afterRecovery(t, r)
