@@ -118,12 +118,20 @@ func wrap(err error, format string, args ...any) error {
 var errBadURL = errors.New("write amqp://user:password@host:5672/, and each of % : / ? # @ and " +
 	"comma within user, password and virtual host as % and two hex digits, such as %2F for /")
 
-// parseURL parses an address. Its errors contain nothing of a password. An address without a user
-// whose path has an @ is one whose password has a slash, and would name the user as host.
+// parseURL parses an address. Its errors contain nothing of a password.
 func parseURL(address string) (amqp.URI, error) {
 	u, err := url.Parse(address)
-	if err != nil || u.User == nil && strings.Contains(u.EscapedPath()+u.Fragment, "@") {
+	if err != nil || endsHostInPassword(u) {
 		return amqp.URI{}, errBadURL
 	}
 	return amqp.ParseURI(address)
+}
+
+// endsHostInPassword reports whether a slash or a # of the password ended the host too early. The
+// real host then follows an @ in the path or the fragment. The parsed host is the user, or what
+// follows another @ of the password, which the log would show. A virtual host may have an @, too.
+func endsHostInPassword(u *url.URL) bool {
+	_, rest, found := strings.Cut(u.EscapedPath(), "@")
+	return found && (u.User == nil || strings.ContainsAny(rest, ":/")) ||
+		strings.Contains(u.Fragment, "@")
 }

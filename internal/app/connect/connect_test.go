@@ -183,6 +183,7 @@ func TestCheck_ShowsNoPartOfAPassword(t *testing.T) {
 	}
 	for _, password := range []string{
 		"hush/x", "hush?x", "hush#x", "hush%x", "hush,x", "123/hush", "/hush", "#hush",
+		"x@hush/x", "x@hush#x", "x@hush/@x",
 	} {
 		err := check("amqp://user:" + password + "@host:5672/")
 		require.ErrorContains(t, err, "SECKILL_AMQP_URL: ", password)
