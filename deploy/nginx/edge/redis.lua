@@ -10,10 +10,14 @@ local M = {}
 
 local dict = ngx.shared.edge_shared
 
+-- hint ends an error's line: which Redis that is, and where its settings are.
+local hint = "; check " .. settings.host .. ":" .. settings.port .. " in site/settings.lua, and "
+  .. "EDGE_REDIS_PASSWORD, which is " .. ((settings.password or "") == "" and "not set" or "set")
+
 -- failed starts the pause and logs the error: at most one line per second for all workers.
 local function failed(what, err)
   dict:set("resting", true, settings.rest)
-  if dict:add("logged", true, 1) then ngx.log(ngx.ERR, "edge: redis: ", what, ": ", err) end
+  if dict:add("logged", true, 1) then ngx.log(ngx.ERR, "edge: redis: ", what, ": ", err, hint) end
   return nil, err
 end
 
