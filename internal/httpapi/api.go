@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -99,7 +100,8 @@ type Readiness func(ctx context.Context) (ready bool, parts map[string]string)
 // api holds what the handlers share.
 type api struct {
 	Deps
-	throttles       sync.Map // of warnings: message -> *throttle
+	throttles       sync.Map    // of warnings: message -> *throttle
+	unknownProxy    atomic.Bool // warnOfUnknownProxy has nothing more to warn of
 	list            *catalog.ListCache
 	streams         streams
 	exports         *semaphore.Weighted            // one serves the page of an export at a time
@@ -130,6 +132,7 @@ func New(deps Deps) http.Handler {
 // address, so that an orchestrator probes all programs alike.
 func Probes(ready Readiness, log *slog.Logger) http.Handler {
 	a := newAPI(Deps{Ready: ready, Log: log})
+	a.unknownProxy.Store(true) // probes have no limits by address
 	return a.engine(a.probes())
 }
 

@@ -136,6 +136,32 @@ func TestClientIP_BelievesTrustedProxiesOnly(t *testing.T) {
 	}
 }
 
+// TestUnknownProxy_IsOneWarning sends forwarded requests of two peers that are no trusted proxies,
+// after those of a trusted one and of a peer that forwards nothing.
+func TestUnknownProxy_IsOneWarning(t *testing.T) {
+	var log strings.Builder
+	a := newAPI(Deps{
+		TrustedProxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")},
+		Log:            slog.New(slog.NewTextHandler(&log, nil)),
+	})
+	engine := a.engine(a.probes())
+	call := func(from, forwarded string) {
+		r := httptest.NewRequest("GET", "/livez", nil)
+		r.RemoteAddr = from + ":1234"
+		if forwarded != "" {
+			r.Header.Set("X-Forwarded-For", forwarded)
+		}
+		engine.ServeHTTP(httptest.NewRecorder(), r)
+	}
+	call("10.1.2.3", "203.0.113.9")
+	call("192.0.2.1", "")
+	require.NotContains(t, log.String(), "SECKILL_TRUSTED_PROXIES")
+	call("192.0.2.1", "203.0.113.9")
+	require.Contains(t, log.String(), "peer=192.0.2.1:1234")
+	call("192.0.2.2", "203.0.113.9")
+	require.Equal(t, 1, strings.Count(log.String(), "SECKILL_TRUSTED_PROXIES"), log.String())
+}
+
 // TestExport_HeadReadsNoRows checks that HEAD reads only the first page, whose error sets the
 // status. The export would panic without a service to read the second page.
 func TestExport_HeadReadsNoRows(t *testing.T) {

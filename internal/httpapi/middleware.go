@@ -35,12 +35,26 @@ func (a *api) requestMiddleware(c *gin.Context) {
 	setSecurityHeaders(c.Writer.Header(), rc.requestID)
 	defer a.observe(c, rc, started)
 	defer a.recoverPanic(c)
+	a.warnOfUnknownProxy(c.Request)
 	// Gin takes an empty segment for a parameter. The key of a limiter may have any slashes.
 	if strings.Contains(strings.TrimSuffix(c.Request.URL.Path, c.Param("key")), "//") {
 		a.noRoute(c)
 		return
 	}
 	c.Next()
+}
+
+// warnOfUnknownProxy warns of the first caller that forwards an address and is no trusted proxy. It
+// may be the installation's own proxy: nothing else shows that all buyers share its limits. Further
+// warnings would let strangers fill the log.
+func (a *api) warnOfUnknownProxy(r *http.Request) {
+	if len(r.Header["X-Forwarded-For"]) == 0 || a.unknownProxy.Load() || a.fromTrustedProxy(r) ||
+		!a.unknownProxy.CompareAndSwap(false, true) {
+		return
+	}
+	a.Log.Warn("a caller that SECKILL_TRUSTED_PROXIES does not name sent X-Forwarded-For: "+
+		"if it is your proxy, name it, or all buyers together have the limits of its address",
+		"peer", r.RemoteAddr)
 }
 
 // requestID returns the caller's id where it is safe in headers and logs, else a new one. A proxy
