@@ -122,6 +122,17 @@ func TestTokensVerify_RefusalRepeatsNoPartOfTheToken(t *testing.T) {
 		err.(*apierror.Error).Message) //nolint:errorlint // as above
 }
 
+// TestTokensVerify_NamesTypesToTheirSigner checks that a back end whose user ids are numbers reads
+// why its token is refused, and that a stranger's token gets no such message.
+func TestTokensVerify_NamesTypesToTheirSigner(t *testing.T) {
+	tokens, c := newTokens(t, 0)
+	payload := fmt.Sprintf(`{"sub":7,"role":"buyer","exp":%d}`, c.Now().Unix()+60)
+	_, err := tokens.Verify(signed(`{"alg":"HS256"}`, payload, string(secret)))
+	require.ErrorContains(t, err, "the token's claims can't be read: sub, role, name")
+	_, err = tokens.Verify(signed(`{"alg":"HS256"}`, payload, "another key"))
+	require.ErrorContains(t, err, "the token is not valid")
+}
+
 func FuzzTokens_Verify(f *testing.F) {
 	tokens, _ := newTokens(f, 0) // its clock makes each fuzzing process sign the same token
 	good := must.Get(tokens.Sign(seckill.Actor{ID: "7", Role: seckill.Buyer}, time.Hour))(f)

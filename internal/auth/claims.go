@@ -29,6 +29,10 @@ var errClaims = errors.New("a claim is missing or out of its bounds")
 // errActor is errClaims of a token whose signature is good.
 var errActor = fmt.Errorf("%w: sub, role, name or phone_number", errClaims)
 
+// errTypes reports claims that can't be decoded, such as a sub that is a number, of a token whose
+// signature is good.
+var errTypes = errors.New("the claims can't be decoded")
+
 // header is a token's header. Decoding ignores its other members.
 type header struct {
 	Algorithm string         `json:"alg"`

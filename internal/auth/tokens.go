@@ -199,7 +199,7 @@ func (t *Tokens) parse(token string, c *claims) error {
 		}
 	}
 	if err := t.decode(payload, c); err != nil {
-		return err
+		return fmt.Errorf("%w: %w", errTypes, err)
 	}
 	return t.validator.Validate(c)
 }
@@ -240,6 +240,9 @@ func refuse(err error) error {
 		message = "the token is not valid yet; compare the clocks"
 	case errors.Is(err, jwt.ErrTokenRequiredClaimMissing):
 		message = "the token has no exp"
+	case errors.Is(err, errTypes):
+		message = "the token's claims can't be read: sub, role, name, phone_number and email are " +
+			"texts; exp, nbf and iat are numbers"
 	case errors.Is(err, errActor):
 		message = "the token's sub, role, name or phone_number is missing or out of its bounds"
 	}
