@@ -21,7 +21,7 @@ const (
 type ruleFile struct {
 	Groups []struct {
 		Rules []struct {
-			Alert       string
+			Alert, Expr string
 			Labels      map[string]string
 			Annotations map[string]string
 		}

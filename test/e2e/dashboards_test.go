@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -89,6 +90,25 @@ func TestDashboards_AreProvisioned(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestDashboards_ShowWhatAlertsRead checks that the engineer whom an alert calls sees its series on
+// a dashboard, and that SeckillErrorRatio's runbook finds routes with reasons there.
+func TestDashboards_ShowWhatAlertsRead(t *testing.T) {
+	var queries strings.Builder
+	for _, d := range dashboards(t) {
+		for _, panel := range d.Panels {
+			for _, target := range panel.Targets {
+				queries.WriteString(target.Expr + "\n")
+			}
+		}
+	}
+	for _, rule := range alerts(t).Groups[0].Rules {
+		for _, name := range regexp.MustCompile(`seckill_\w+`).FindAllString(rule.Expr, -1) {
+			require.Contains(t, queries.String(), name, rule.Alert)
+		}
+	}
+	require.Contains(t, queries.String(), "sum by (route, reason)")
 }
 
 func read(t *testing.T, file string, into any) {
