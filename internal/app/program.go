@@ -80,7 +80,7 @@ func Start(
 	limitRuntime(p, cfg.Process)
 	log := logging.Logger(stderr, cfg.Process.LogLevel, cfg.Process.LogFormat)
 	for _, w := range warnings {
-		log.Warn("unknown setting", "problem", w)
+		log.Warn("a setting needs a correction", "problem", w)
 	}
 	return cfg, log, nil
 }

@@ -332,6 +332,32 @@ func TestLoad_WarnsOfUnknownNames(t *testing.T) {
 	}, warnings)
 }
 
+// TestLoad_WarnsOfSecretsOfExamples loads the secrets of each file and page that has an example, as
+// of an operator who has copied it and changed nothing. A secret that also verifies counts too.
+func TestLoad_WarnsOfSecretsOfExamples(t *testing.T) {
+	line := regexp.MustCompile(`(?m)(SECKILL_(?:JWT|ORDER)_SECRET)=([\w-]+)$`)
+	for _, file := range []string{
+		"../../.env.example", "../../deploy/k8s/overlays/example/secrets.env",
+		"../../docs/how-to/deploy.md",
+	} {
+		examples := line.FindAllStringSubmatch(string(must.Get(os.ReadFile(file))(t)), -1)
+		require.NotEmpty(t, examples, file)
+		for _, example := range examples {
+			_, warnings, err := Load(API, []string{secret, example[0]})
+			require.NoError(t, err)
+			require.Len(t, warnings, 1, file)
+			require.Contains(t, warnings[0], example[1]+" is the value of an example")
+			require.NotContains(t, warnings[0], example[2])
+		}
+	}
+	_, warnings, err := Load(Consumer, []string{secret + ",change-me-to-at-least-32-bytes-of-your-own"})
+	require.NoError(t, err)
+	require.Len(t, warnings, 1)
+	_, warnings, err = Load(Consumer, []string{secret})
+	require.NoError(t, err)
+	require.Empty(t, warnings)
+}
+
 // TestLoad_ReadsOpenTelemetrysEndpoint checks that OpenTelemetry's own variable applies if
 // SECKILL_OTLP_ENDPOINT is not set.
 func TestLoad_ReadsOpenTelemetrysEndpoint(t *testing.T) {

@@ -21,7 +21,7 @@ const (
 
 // Load reads a program's settings from an environment in the form of os.Environ. An empty setting
 // has its default. The error has a line for each problem, which names the setting and never shows a
-// secret's value. warnings name unknown settings.
+// secret's value. warnings name unknown settings, and secrets of an example.
 func Load(p Program, environ []string) (cfg Config, warnings []string, err error) {
 	provided := relevant(environ)
 	settings := Settings(p)
@@ -34,7 +34,8 @@ func Load(p Program, environ []string) (cfg Config, warnings []string, err error
 	if _, err := cfg.Auth.OrderKeys(); p == Consumer && err != nil {
 		problems = append(problems, err)
 	}
-	return cfg, unknown(provided), errors.Join(problems...)
+	warnings = append(unknown(provided), cfg.Auth.warnings()...)
+	return cfg, warnings, errors.Join(problems...)
 }
 
 // relevant returns the variables that are settings, by name. It stores OpenTelemetry's variable

@@ -89,3 +89,20 @@ func (a Auth) SessionKeys() [][]byte {
 	}
 	return [][]byte{ordersn.Derive([]byte(a.OrderSecret), "flashsale session secret")}
 }
+
+// warnings names the secrets that are those of an example, such as .env.example. Who knows the one
+// can sign tokens of every user, and who knows the other paths and order numbers.
+func (a Auth) warnings() (all []string) {
+	warn := func(name string, s Secret) {
+		for _, one := range split(string(s)) {
+			if strings.HasPrefix(one, "change-me") || strings.HasPrefix(one, "your-own-secret") {
+				all = append(all, name+" is the value of an example, which everybody can read: "+
+					"set a secret of your own, such as the output of: openssl rand -base64 33")
+				return
+			}
+		}
+	}
+	warn("SECKILL_JWT_SECRET", a.JWTSecret)
+	warn("SECKILL_ORDER_SECRET", a.OrderSecret)
+	return all
+}
