@@ -106,7 +106,7 @@ func TestTokensVerify_AgreesWithLibrary(t *testing.T) {
 			return
 		}
 		require.Error(r, err)
-		if errors.Is(err, errTypes) { // the library decodes the claims of any signer, with one message
+		if errors.Is(err, errTypes) { // the library has one message for all signers
 			err = refuse(jwt.ErrTokenMalformed)
 		}
 		require.Equal(r, wantErr.(*apierror.Error).Message, //nolint:errorlint // of this exact type

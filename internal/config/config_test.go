@@ -332,6 +332,21 @@ func TestLoad_WarnsOfUnknownNames(t *testing.T) {
 	}, warnings)
 }
 
+// TestLoad_WarnsOfQuotationMarks loads settings with the quotation marks that Kubernetes keeps.
+func TestLoad_WarnsOfQuotationMarks(t *testing.T) {
+	_, warnings, err := Load(API, []string{
+		secret, "SECKILL_ORDER_SECRET='0123456789abcdef0123456789abcdef'",
+		`SECKILL_SHOP_NAME="Tea"`, "SECKILL_REDIS_PASSWORD='", "SECKILL_STRIPE_SECRET_KEY=a'",
+	})
+	require.NoError(t, err)
+	require.Equal(t, []string{
+		"SECKILL_ORDER_SECRET has quotation marks, which count as a part of the value: " +
+			"remove them from the file of settings",
+		"SECKILL_SHOP_NAME has quotation marks, which count as a part of the value: " +
+			"remove them from the file of settings",
+	}, warnings)
+}
+
 // TestLoad_WarnsOfSecretsOfExamples loads the secrets of each file and page that has an example, as
 // of an operator who has copied it and changed nothing. A secret that also verifies counts too.
 func TestLoad_WarnsOfSecretsOfExamples(t *testing.T) {
@@ -350,7 +365,8 @@ func TestLoad_WarnsOfSecretsOfExamples(t *testing.T) {
 			require.NotContains(t, warnings[0], example[2])
 		}
 	}
-	_, warnings, err := Load(Consumer, []string{secret + ",change-me-to-at-least-32-bytes-of-your-own"})
+	_, warnings, err := Load(Consumer,
+		[]string{secret + ",change-me-to-at-least-32-bytes-of-your-own"})
 	require.NoError(t, err)
 	require.Len(t, warnings, 1)
 	_, warnings, err = Load(Consumer, []string{secret})

@@ -3,6 +3,7 @@ package config
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -21,7 +22,8 @@ const (
 
 // Load reads a program's settings from an environment in the form of os.Environ. An empty setting
 // has its default. The error has a line for each problem, which names the setting and never shows a
-// secret's value. warnings name unknown settings, and secrets of an example.
+// secret's value. warnings name unknown settings, values in quotation marks, and secrets of an
+// example.
 func Load(p Program, environ []string) (cfg Config, warnings []string, err error) {
 	provided := relevant(environ)
 	settings := Settings(p)
@@ -34,8 +36,22 @@ func Load(p Program, environ []string) (cfg Config, warnings []string, err error
 	if _, err := cfg.Auth.OrderKeys(); p == Consumer && err != nil {
 		problems = append(problems, err)
 	}
-	warnings = append(unknown(provided), cfg.Auth.warnings()...)
+	warnings = slices.Concat(unknown(provided), quoted(provided), cfg.Auth.warnings())
 	return cfg, warnings, errors.Join(problems...)
+}
+
+// quoted returns a warning for each value in quotation marks. Shells and Compose remove them from a
+// file of settings. Kubernetes and docker run keep them, so a program there has another secret or
+// address than other programs with the same file.
+func quoted(provided map[string]string) (warnings []string) {
+	for _, name := range slices.Sorted(maps.Keys(provided)) {
+		v := provided[name]
+		if last := len(v) - 1; last > 0 && v[0] == v[last] && (v[0] == '\'' || v[0] == '"') {
+			warnings = append(warnings, name+" has quotation marks, which count as a part of the "+
+				"value: remove them from the file of settings")
+		}
+	}
+	return warnings
 }
 
 // relevant returns the variables that are settings, by name. It stores OpenTelemetry's variable
