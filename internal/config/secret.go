@@ -90,8 +90,8 @@ func (a Auth) SessionKeys() [][]byte {
 	return [][]byte{ordersn.Derive([]byte(a.OrderSecret), "flashsale session secret")}
 }
 
-// warnings names the secrets that are those of an example, such as .env.example. Who knows the one
-// can sign tokens of every user, and who knows the other paths and order numbers.
+// warnings names the secrets that are those of an example, such as .env.example. Everybody can then
+// sign tokens of every user with the first, and paths with the second.
 func (a Auth) warnings() (all []string) {
 	warn := func(name string, s Secret) {
 		for _, one := range split(string(s)) {
