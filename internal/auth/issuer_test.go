@@ -516,6 +516,28 @@ func TestIssuer_ClientNamesItselfInOneRequest(t *testing.T) {
 	}
 }
 
+// TestFinishSignIn_IssuerIsDown checks that a token endpoint without an answer, or with a 5xx, is
+// UNAVAILABLE, and that a refused code is not.
+func TestFinishSignIn_IssuerIsDown(t *testing.T) {
+	t.Parallel()
+	for status, want := range map[int]apierror.Reason{
+		0: apierror.Unavailable, 503: apierror.Unavailable, 400: "",
+	} {
+		pages := auth.IssuerOptions{ClientID: "pages"}
+		answer := func(w http.ResponseWriter, _ *http.Request) {
+			if status == 0 {
+				panic(http.ErrAbortHandler)
+			}
+			w.WriteHeader(status)
+		}
+		issuer, begun, _ := beginSignIn(t, pages, nil, answer)
+		_, err := issuer.FinishSignIn(t.Context(), begun,
+			auth.SignInReply{State: begun.State, Code: "c"})
+		require.Error(t, err)
+		require.Equal(t, want, apierror.ReasonOf(err), "%d: %v", status, err)
+	}
+}
+
 func TestNewIssuer_RefusesPlainHTTP(t *testing.T) {
 	t.Parallel()
 	for _, url := range []string{"http://id.example", "id.example", "ftp://id.example", "https://"} {

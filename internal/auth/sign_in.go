@@ -5,10 +5,13 @@ import (
 	"crypto/subtle"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/url"
 
 	"github.com/coreos/go-oidc/v3/oidc"
 	"golang.org/x/oauth2"
 
+	"flashsale.dev/seckill/internal/apierror"
 	"flashsale.dev/seckill/internal/seckill"
 )
 
@@ -62,7 +65,11 @@ func (i *Issuer) FinishSignIn(
 	ctx = oidc.ClientContext(ctx, i.opts.Client)
 	tokens, err := found.login.Exchange(ctx, r.Code, oauth2.VerifierOption(s.Verifier))
 	if err != nil {
-		return seckill.Actor{}, fmt.Errorf("exchange the code: %w", err)
+		err = fmt.Errorf("exchange the code: %w", err)
+		if isDown(err) {
+			err = apierror.NewUnavailable("the identity provider does not answer", err)
+		}
+		return seckill.Actor{}, err
 	}
 	text, ok := tokens.Extra("id_token").(string)
 	if !ok {
@@ -73,6 +80,16 @@ func (i *Issuer) FinishSignIn(
 		return seckill.Actor{}, fmt.Errorf("verify the ID token: %w", err)
 	}
 	return i.signedIn(token, s)
+}
+
+// isDown reports whether a call of the token endpoint failed because the issuer is down: it sent no
+// answer, or a 5xx.
+func isDown(err error) bool {
+	if answer, ok := errors.AsType[*oauth2.RetrieveError](err); ok {
+		return answer.Response.StatusCode >= http.StatusInternalServerError
+	}
+	_, ok := errors.AsType[*url.Error](err)
+	return ok
 }
 
 // signedIn checks that an ID token is for this client and for this sign-in.

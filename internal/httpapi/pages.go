@@ -18,6 +18,7 @@ import (
 	"flashsale.dev/seckill/internal/httpapi/params"
 	"flashsale.dev/seckill/internal/httpapi/web"
 	"flashsale.dev/seckill/internal/order/shipping"
+	"flashsale.dev/seckill/internal/ratelimit/gate"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/waitingroom"
 )
@@ -282,6 +283,9 @@ func (a *api) page(r *request, reason apierror.Reason, p web.Page) (response, er
 		h.Set("Content-Security-Policy", cmp.Or(p.Policy, web.Policy))
 		h.Set("Referrer-Policy", "same-origin")
 		h.Add("Vary", "Accept-Language, Cookie, Accept-Encoding")
+		if reason == apierror.Unavailable {
+			h.Set("Retry-After", gate.RetryAfter(0))
+		}
 		if negotiateGzip(c) {
 			html = web.Compress(html, gzip.BestSpeed)
 		}

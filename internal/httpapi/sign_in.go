@@ -94,6 +94,9 @@ func (a *api) finishSignIn(ctx context.Context, r *request) (response, error) {
 			"sign-in at the issuer failed; compare the redirect URI, client, secret and clocks",
 			"err", err)
 		http.SetCookie(c.Writer, deletion)
+		if apierror.ReasonOf(err) == apierror.Unavailable {
+			return a.stopPage(r, apierror.Unavailable, "signin.down")
+		}
 		return a.stopPage(r, apierror.BadRequest, "signin")
 	}
 	value, err := a.Tokens.Sign(user, a.IssuerSession)

@@ -26,6 +26,15 @@ type signInFixture struct {
 	*fixture
 	provider *servers.OIDCServer
 	base     string
+	down     atomic.Bool // no call reaches the provider
+}
+
+// RoundTrip makes the calls of the API to its provider.
+func (h *signInFixture) RoundTrip(r *http.Request) (*http.Response, error) {
+	if h.down.Load() {
+		return nil, net.ErrClosed
+	}
+	return http.DefaultTransport.RoundTrip(r)
 }
 
 func newSignInFixture(t *testing.T, session time.Duration) *signInFixture {
@@ -36,8 +45,8 @@ func newSignInFixture(t *testing.T, session time.Duration) *signInFixture {
 	h.provider.SetRedirect(t, h.base+httpapi.SignInCallback)
 	issuer := must.Get(auth.NewIssuer(auth.IssuerOptions{
 		URL: h.provider.Issuer(), Audience: servers.OIDCClient, RoleClaim: "realm.roles",
-		RedirectURL: h.base + httpapi.SignInCallback, Client: &http.Client{}, Now: time.Now,
-		Log: slog.New(slog.DiscardHandler),
+		RedirectURL: h.base + httpapi.SignInCallback, Client: &http.Client{Transport: h},
+		Now: time.Now, Log: slog.New(slog.DiscardHandler),
 	}))(t)
 	var ended sync.WaitGroup
 	ended.Go(func() { _ = issuer.Run(t.Context()) })
@@ -176,6 +185,21 @@ func TestSignIn_RefusesForgedReplies(t *testing.T) {
 	require.Equal(t, "/console", at)
 	_, status, _ = h.open(b, "GET", u, nil)
 	require.Equal(t, http.StatusBadRequest, status, "the same code again")
+}
+
+// TestSignIn_ProviderIsDown checks that a sign-in that the provider can't finish is a 503 with a
+// time.
+func TestSignIn_ProviderIsDown(t *testing.T) {
+	t.Parallel()
+	h := newSignInFixture(t, time.Hour)
+	b := h.browser()
+	form, _, _ := h.open(b, "GET", "/session?to=/console", nil)
+	h.down.Store(true)
+	res := must.Get(b.PostForm(form, url.Values{"user": {"shop"}}))(t)
+	defer res.Body.Close()
+	require.Equal(t, http.StatusServiceUnavailable, res.StatusCode)
+	require.Equal(t, "1", res.Header.Get("Retry-After"))
+	require.Contains(t, string(must.Get(io.ReadAll(res.Body))(t)), "not possible just now")
 }
 
 func TestSignIn_ReturnsToOwnPagesOnly(t *testing.T) {
