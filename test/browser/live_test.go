@@ -262,3 +262,18 @@ func TestOrders_AreFilteredAndExported(t *testing.T) {
 	require.Equal(t, 2, strings.Count(file, "\n"), file)
 	require.Contains(t, file, ",paid,")
 }
+
+// TestSalePage_SlowLimiterIsReadOnceAtATime checks that the page has one question about a limit
+// open while the server does not answer.
+func TestSalePage_SlowLimiterIsReadOnceAtATime(t *testing.T) {
+	t.Parallel()
+	h := standalone(t)
+	goods := h.sells(t, sale{title: kettle})
+	ops := h.enters(t, desktop, seckill.Operator, 4, "Ops")
+	ops.before(`const real = window.fetch.bind(window); window.unanswered = [];
+		window.fetch = (path, options) => path.startsWith('/admin/limiters')
+			? new Promise(() => window.unanswered.push(performance.now())) : real(path, options);`)
+	ops.open("/console/sales/" + goods)
+	ops.becomes("asked more than 5 s ago", `performance.now() - window.unanswered[0] > 5000`)
+	require.LessOrEqual(t, ask[int](ops, `window.unanswered.length`), 2, "one at the start")
+}

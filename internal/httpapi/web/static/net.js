@@ -68,3 +68,14 @@ export async function callWithRetry(method, path, {body, headers, waiting, signa
     if (!await countdown(answer.wait || pause, (left) => waiting?.(answer, left), signal)) return {...answer, reason: 'STOPPED'};
   }
 }
+
+/**
+ * Calls work again and again while the page is visible, each time ms after the last call has ended:
+ * the calls of a server that answers slowly do not pile up.
+ */
+export function repeat(ms, work) {
+  setTimeout(async () => {
+    if (!document.hidden) await work();
+    repeat(ms, work);
+  }, ms);
+}

@@ -1,5 +1,5 @@
 // The buyer's orders: status, time left to pay, payment and cancellation.
-import {call, callWithRetry} from './net.js';
+import {call, callWithRetry, repeat} from './net.js';
 import {announce, fromTemplate, holdFocus, part, put} from './cards.js';
 import {confirmation} from './confirm.js';
 import {everySecond, setOffset, now} from './clock.js';
@@ -145,7 +145,5 @@ if (list) {
     }
   });
   // An unpaid order may expire, be paid elsewhere or be cancelled in another tab.
-  setInterval(() => {
-    if (!document.hidden && [...rows.values()].some((r) => r.order.status === 'created')) loadOrders();
-  }, 15e3);
+  repeat(15e3, () => [...rows.values()].some((r) => r.order.status === 'created') && loadOrders());
 }

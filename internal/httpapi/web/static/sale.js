@@ -8,7 +8,7 @@ import {say} from './form.js';
 import {limiter} from './limiter.js';
 import {followLine} from './line.js';
 import './expired.js';
-import {call, callWithRetry} from './net.js';
+import {call, callWithRetry, repeat} from './net.js';
 import {pages} from './pages.js';
 import {changes, fill, mark, read, refusedFields} from './saleform.js';
 import {count, length, moment, money, oneOf, problem, t, zoned} from './words.js';
@@ -313,23 +313,23 @@ filter.addEventListener('change', () => {
   loadBought();
 });
 
-/** Reloads the first page of orders while it is visible. */
+/** Reloads the first page of orders while no other is shown. */
 function refreshBought() {
   const taken = before ? String(before.taken) + JSON.stringify(live('paid').textContent) : '';
-  if (document.hidden || taken === newest || bought.children.length > 20) return;
+  if (taken === newest || bought.children.length > 20) return;
   newest = taken;
-  loadBought();
+  return loadBought();
 }
 
 for (const form of document.querySelectorAll('form.limiter')) {
   const loadLimiter = limiter(form);
   loadLimiter();
-  setInterval(() => document.hidden || loadLimiter(false), 2000);
+  repeat(2000, () => loadLimiter(false));
 }
 everySecond(tick);
 const [unpublished, ...why] = (sessionStorage.getItem('unpublished') ?? '').split(' ');
 sessionStorage.removeItem('unpublished');
 if (unpublished === head.dataset.goods) say('no', t('expose.not', {why: why.join(' ')}));
 loadBought();
-setInterval(refreshBought, 3000);
+repeat(3000, refreshBought);
 if (await load()) listen();

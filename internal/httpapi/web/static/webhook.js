@@ -4,7 +4,7 @@ import {answer} from './dialogs.js';
 import {say} from './form.js';
 import {fill, mark, read, refused, showDead, stateOf, typesOf} from './hookform.js';
 import './expired.js';
-import {call, callWithRetry} from './net.js';
+import {call, callWithRetry, repeat} from './net.js';
 import {pages} from './pages.js';
 import {secretAfter} from './secret.js';
 import {count, moment, oneOf, problem, t} from './words.js';
@@ -101,12 +101,11 @@ function row(delivery) {
 }
 
 function refresh() {
-  showDead(head.dataset.hook, part(head, 'dead'));
-  return loadDeliveries();
+  return Promise.all([showDead(head.dataset.hook, part(head, 'dead')), loadDeliveries()]);
 }
 
 filter.addEventListener('change', refresh);
-setInterval(() => document.hidden || list.children.length > 20 || refresh(), 5000);
+repeat(5000, () => list.children.length > 20 || refresh());
 refresh();
 const got = await callWithRetry('GET', path);
 if (got.ok) show(got.data);
