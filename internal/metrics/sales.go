@@ -100,6 +100,8 @@ func (s sample) gauges(export export) {
 	one("dead_letters_waiting", "Dead letters that wait for an operator.", float64(s.DeadLetters))
 	one("refunds_stopped", "Refunds that failed for days and wait for an operator.",
 		float64(s.Refunds))
+	one("refund_oldest_seconds", "For how long the oldest refund that is still tried has been due.",
+		s.RefundAge.Seconds())
 	one("parked_orders", "Late orders that wait for units.", float64(s.Parked))
 	one("redis_memory_used_bytes", "Memory that Redis uses.", float64(s.Memory.Used))
 	one("redis_memory_max_bytes", "Memory that Redis may use; 0: no limit.", float64(s.Memory.Most))

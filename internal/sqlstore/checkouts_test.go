@@ -274,6 +274,8 @@ func (h fixture) TestRefund_StopsAndIsRetriedOrSettled(t *testing.T) {
 		return all[0]
 	}
 	stopped := func() int64 { return must.Get(h.CountStoppedRefunds(ctx))(t) }
+	oldest := func() time.Time { return must.Get(h.OldestRefund(ctx))(t) }
+	require.Equal(t, now, oldest())
 	attempt := func() {
 		r := only()
 		require.True(t, must.Get(h.ClaimRefund(ctx, r, now))(t))
@@ -297,6 +299,7 @@ func (h fixture) TestRefund_StopsAndIsRetriedOrSettled(t *testing.T) {
 	attempt()
 	require.False(t, only().Stopped())
 	require.Zero(t, stopped())
+	require.Equal(t, first, oldest(), "from the first attempt on")
 	now = now.Add(time.Millisecond)
 	attempt()
 	require.True(t, only().Stopped())

@@ -108,6 +108,15 @@ func (s *Store) CountStoppedRefunds(ctx context.Context) (int64, error) {
 		s.read(ctx).Where("state = ? AND refund_at IS NULL", payment.Refunding))
 }
 
+// OldestRefund returns since when the oldest refund that is still tried is due, from its first
+// attempt on, or the zero time. Few refunds are open, so that the index of due refunds serves it.
+func (s *Store) OldestRefund(ctx context.Context) (time.Time, error) {
+	var since *int64
+	err := s.read(ctx).Raw(`SELECT MIN(COALESCE(refund_since, refund_at)) FROM payments
+		WHERE state = ? AND refund_at IS NOT NULL`, payment.Refunding).Scan(&since).Error
+	return timeOf(since), wrapError("find the oldest refund", err)
+}
+
 // RetryRefund makes a refund due, with a new period, and records who asked for it.
 func (s *Store) RetryRefund(
 	ctx context.Context, paymentID string, now time.Time,

@@ -52,6 +52,7 @@ func crossShardMethods() map[string]string {
 		"CountDeadLetters": scan,
 
 		"CountStoppedRefunds": scan,
+		"OldestRefund":        scan,
 		"DeadLetter":          "an operator reads one: a lookup by id, or all shards",
 		"RemoveDeadLetter":    "an operator resolves one: the same",
 		"Answered":            "by the asker: the keys live on shards of their own (actor_id)",

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -44,6 +45,7 @@ func drills() []drill {
 		{[]string{"SeckillWebhooksDead"}, storeDeadDelivery},
 		{[]string{"SeckillPaymentsFail"}, payLockedOrders},
 		{[]string{"SeckillPaymentRefused"}, reportUnknownPayment},
+		{[]string{"SeckillRefundsFail"}, storeFailedRefund},
 		{[]string{"SeckillRefundsStopped"}, storeStoppedRefund},
 		{[]string{"SeckillRedisMemory"}, fillRedis},
 		{[]string{"SeckillErrorRatio"}, killRedis},
@@ -178,6 +180,18 @@ func reportUnknownPayment(t *testing.T, r *installation.Installation, _ string) 
 	require.NoError(t, answer.Body.Close())
 	require.Equal(t, http.StatusNotFound, answer.StatusCode)
 	return func() {} // the alert ends with its window
+}
+
+// storeFailedRefund stores a refund whose first attempt was long ago. Its next one is in an hour.
+func storeFailedRefund(t *testing.T, r *installation.Installation, goods string) func() {
+	next := strconv.FormatInt(time.Now().Add(time.Hour).UnixMilli(), 10)
+	r.ExecSQL(t, `INSERT INTO payments (payment_id, goods_id, order_sn, amount, state, reason, attempts,
+		received_at, refund_since, refund_tried_at, refund_at, refund_problem)
+		VALUES ('f', `+goods+`, 'o', 1, 'refunding', 'AMOUNT', 9, 0, 0, 0, `+next+`, 'x')`)
+	return func() {
+		require.NoError(t, r.Operator(t).Do(t.Context(), http.MethodPost, "/admin/refunds/f/retry",
+			nil, nil))
+	}
 }
 
 // storeStoppedRefund stores a refund that has failed for days. An operator settles it.

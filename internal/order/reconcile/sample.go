@@ -19,6 +19,8 @@ type Waiting struct {
 	DeadLetters int64 // for an operator
 	Refunds     int64 // given up, for an operator
 	Parked      int64 // late orders, for units
+	// RefundAge is for how long the oldest refund that is still tried has been due; 0 without one.
+	RefundAge time.Duration
 }
 
 // Memory is what Redis uses and may use.

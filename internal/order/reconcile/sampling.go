@@ -145,8 +145,8 @@ func (r *Reconciler) addLedger(ctx context.Context, v seckill.View, s *SaleSampl
 	return cmp.Or(ctx.Err(), err)
 }
 
-// countWaiting counts dead letters, stopped refunds and parked orders. It keeps the last count if
-// MySQL does not answer in time.
+// countWaiting counts dead letters, refunds and parked orders. It keeps the last count if MySQL does
+// not answer in time.
 func (r *Reconciler) countWaiting(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, queryDeadline)
 	defer cancel()
@@ -156,7 +156,20 @@ func (r *Reconciler) countWaiting(ctx context.Context) {
 	if n, err := r.Store.CountStoppedRefunds(ctx); err == nil {
 		r.waiting.Refunds = n
 	}
+	if age, err := r.refundAge(ctx); err == nil {
+		r.waiting.RefundAge = age
+	}
 	if n, err := r.Store.CountLateOrders(ctx); err == nil {
 		r.waiting.Parked = n
 	}
+}
+
+// refundAge returns for how long the oldest refund that is still tried has been due.
+func (r *Reconciler) refundAge(ctx context.Context) (time.Duration, error) {
+	since, err := r.Store.OldestRefund(ctx)
+	if err != nil || since.IsZero() {
+		return 0, err
+	}
+	now, err := r.Store.Now(ctx)
+	return max(0, now.Sub(since)), err
 }

@@ -115,6 +115,8 @@ func (s *servers) CountDeadLetters(context.Context) (int64, error) {
 
 func (s *servers) CountStoppedRefunds(context.Context) (int64, error) { return 0, nil }
 
+func (s *servers) OldestRefund(context.Context) (time.Time, error) { return time.Time{}, nil }
+
 func (s *servers) Sampled(sample reconcile.Sample) { s.samples <- sample }
 
 func (s *servers) Reconciled(reconcile.Report) {}

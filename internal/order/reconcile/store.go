@@ -34,6 +34,8 @@ type Store interface {
 	CountDeadLetters(ctx context.Context) (int64, error)
 	// CountStoppedRefunds counts the refunds that wait for an operator.
 	CountStoppedRefunds(ctx context.Context) (int64, error)
+	// OldestRefund returns since when the oldest refund that is still tried is due; zero if none is.
+	OldestRefund(ctx context.Context) (time.Time, error)
 	// CountLateOrders counts the parked orders.
 	CountLateOrders(ctx context.Context) (int64, error)
 }
