@@ -187,12 +187,37 @@ func TestPoller_RepeatsTheRecordOfAPayment(t *testing.T) {
 // TestPoller_AsksAboutAllDuePages checks that a round ends when no page is due, and also if no
 // question can be claimed.
 func TestPoller_AsksAboutAllDuePages(t *testing.T) {
-	f := &fakePages{}
-	f.asks(t, 2*pollChunk+1)
-	require.Equal(t, 2*pollChunk+1, f.kept)
-	f = &fakePages{down: true}
-	f.asks(t, pollChunk)
-	require.Zero(t, f.kept)
+	synctest.Test(t, func(t *testing.T) {
+		f := &fakePages{}
+		f.asks(t, 2*pollChunk+1)
+		require.Equal(t, 2*pollChunk+1, f.kept)
+		f = &fakePages{down: true}
+		f.asks(t, pollChunk)
+		require.Zero(t, f.kept)
+	})
+}
+
+// slowPages are pages of a provider that answers after 5 s.
+type slowPages struct{ *fakePages }
+
+func (p slowPages) Ask(ctx context.Context, c Checkout) (Answer, error) {
+	time.Sleep(5 * time.Second)
+	return p.fakePages.Ask(ctx, c)
+}
+
+// TestPoller_SlowProviderDelaysFewQuestions checks that payments whose times to pay end together
+// are recorded before that end, although each answer takes seconds.
+func TestPoller_SlowProviderDelaysFewQuestions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fakePages{due: map[string]bool{}}
+		for i := range 2 * pollChunk {
+			f.due[strconv.Itoa(i)] = true
+		}
+		began := time.Now()
+		(&Poller{Store: f, Pages: slowPages{f}, Log: slog.New(slog.DiscardHandler)}).runOnce(t.Context())
+		require.Equal(t, 2*pollChunk, f.kept)
+		require.Less(t, time.Since(began), beforePayBy)
+	})
 }
 
 // cancelledPage is an open page whose buyer cancels after a poller has read the order, and before

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"math/rand/v2"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -23,7 +24,11 @@ type Poller struct {
 
 const (
 	pollEvery = time.Second
-	pollChunk = 50 // pages in one read; few are asked about at a time
+	pollChunk = 50 // pages in one read, which are asked about together
+	// questionPause is the time between two questions of one process. A provider that answers in
+	// seconds must not delay the questions behind it beyond their PayBy, and a fast one limits the
+	// requests of a second.
+	questionPause = 20 * time.Millisecond
 	// firstQuestion is the age at which a new page is asked about; earlier if the time to pay ends
 	// soon. Most buyers have paid by then, and the webhook has ended their page.
 	firstQuestion = time.Minute
@@ -74,23 +79,38 @@ func (p *Poller) runOnce(ctx context.Context) {
 func (p *Poller) askAll(ctx context.Context, due []Checkout) int64 {
 	rand.Shuffle(len(due), func(i, j int) { due[i], due[j] = due[j], due[i] })
 	var claims atomic.Int64
-	workers.Each(ctx, due, func(ctx context.Context, c Checkout) {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), providerDeadline)
-		defer cancel()
-		o, now, claimed, err := p.claim(ctx, c)
-		if claimed {
-			claims.Add(1)
-			err = p.ask(ctx, o, c, now)
+	var questions sync.WaitGroup
+	for _, c := range due {
+		if ctx.Err() != nil {
+			break
 		}
-		if claimed && err != nil {
-			err = errors.Join(err, p.repeatLast(ctx, o, now))
-		}
-		if err != nil {
-			p.Log.WarnContext(ctx, "cannot settle a payment page, retrying", "order_sn", c.OrderSn,
-				"checkout_id", c.ID, "asked", c.Asked+1, "err", err)
-		}
-	})
+		questions.Go(func() {
+			if p.settle(ctx, c) {
+				claims.Add(1)
+			}
+		})
+		workers.Sleep(ctx, questionPause)
+	}
+	questions.Wait()
 	return claims.Load()
+}
+
+// settle asks about a page and returns whether it has claimed the question.
+func (p *Poller) settle(ctx context.Context, c Checkout) (claimed bool) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), providerDeadline)
+	defer cancel()
+	o, now, claimed, err := p.claim(ctx, c)
+	if claimed {
+		err = p.ask(ctx, o, c, now)
+	}
+	if claimed && err != nil {
+		err = errors.Join(err, p.repeatLast(ctx, o, now))
+	}
+	if err != nil {
+		p.Log.WarnContext(ctx, "cannot settle a payment page, retrying", "order_sn", c.OrderSn,
+			"checkout_id", c.ID, "asked", c.Asked+1, "err", err)
+	}
+	return claimed
 }
 
 // claim reads the order of a page and postpones the next question about it.
