@@ -3,6 +3,7 @@ package edge
 import (
 	"bufio"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -116,6 +117,29 @@ func (e *edge) raw(request string) answer {
 	must.Get(io.WriteString(conn, request))(e.t)
 	response := must.Get(http.ReadResponse(bufio.NewReader(conn), nil))(e.t)
 	return must.Get(apicheck.ReadReply(response))(e.t)
+}
+
+// TestAssets_OfAnotherReleaseComeFromItsNode checks that a page finds its files while nodes of two
+// releases run.
+func TestAssets_OfAnotherReleaseComeFromItsNode(t *testing.T) {
+	var all strings.Builder
+	for i := range 4 {
+		node, own := newAPI(t), fmt.Sprintf("/assets/%d/shop.js", i/2)
+		node.says(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path != own {
+				saying(http.StatusNotFound, "NOT_FOUND", `{}`)(w, r)
+				return
+			}
+			saying(http.StatusOK, "OK", `{}`)(w, r)
+		})
+		fmt.Fprintf(&all, "server %s max_fails=0; ", node.addr())
+	}
+	e := start(t, open("").with("upstream.conf", "upstream api { "+all.String()+"}\n"))
+	for range 4 {
+		require.Equal(t, http.StatusOK, e.ask("GET", "/assets/0/shop.js").Status)
+		require.Equal(t, http.StatusOK, e.ask("GET", "/assets/1/shop.js").Status)
+		require.Equal(t, http.StatusNotFound, e.ask("GET", "/assets/2/shop.js").Status)
+	}
 }
 
 // TestRequestID_OfTheClientIsKeptWhereItIsPlain checks that the edge replaces a client's request id
