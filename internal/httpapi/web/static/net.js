@@ -75,7 +75,6 @@ export async function callWithRetry(method, path, {body, headers, waiting, signa
  */
 export function repeat(ms, work) {
   setTimeout(async () => {
-    if (!document.hidden) await work();
-    repeat(ms, work);
+    try { if (!document.hidden) await work(); } finally { repeat(ms, work); }
   }, ms);
 }
