@@ -122,9 +122,10 @@ func (v *visitor) light(what string) (bytes int) {
 	return l.Bytes
 }
 
-// TestPages_AreAccessibleAndLight opens pages and dialogs as a buyer and as an operator: on a phone
-// by day in English, and on a desktop by night in Chinese. It checks names, labels, contrast,
-// targets, headings, layout and weight. Tests of other pages check these by fitsEverybody too.
+// TestPages_AreAccessibleAndLight opens pages and their dialog boxes as a buyer and as an operator:
+// on a phone by day in English, and on a desktop by night in Chinese. It checks names, labels,
+// contrast, targets, headings, layout and weight. Tests of other pages check these by fitsEverybody
+// too.
 func TestPages_AreAccessibleAndLight(t *testing.T) {
 	t.Parallel()
 	h := standalone(t)
