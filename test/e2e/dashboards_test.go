@@ -103,9 +103,11 @@ func TestDashboards_ShowWhatAlertsRead(t *testing.T) {
 			}
 		}
 	}
-	for _, rule := range alerts(t).Groups[0].Rules {
-		for _, name := range regexp.MustCompile(`seckill_\w+`).FindAllString(rule.Expr, -1) {
-			require.Contains(t, queries.String(), name, rule.Alert)
+	for _, group := range alerts(t).Groups {
+		for _, rule := range group.Rules {
+			for _, name := range regexp.MustCompile(`seckill_\w+`).FindAllString(rule.Expr, -1) {
+				require.Contains(t, queries.String(), name, rule.Alert)
+			}
 		}
 	}
 	require.Contains(t, queries.String(), "sum by (route, reason)")
