@@ -136,11 +136,11 @@ func (l *List) Refresh(ctx context.Context) error {
 	l.mu.Lock()
 	changed, all := changes(l.versions, versions), time.Since(l.allAt) >= FullInterval
 	l.mu.Unlock()
-	switch {
-	case all:
-		changed = nil
-	case len(changed) == 0:
+	if !all && len(changed) == 0 {
 		return nil
+	}
+	if all || len(changed) >= len(versions) { // as many buckets as there are
+		changed = nil
 	}
 	sales, err := l.Store.LiveGoods(ctx, changed)
 	if err == nil {
