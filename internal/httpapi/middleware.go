@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"log/slog"
 	"net/http"
+	"net/netip"
 	"runtime/debug"
 	"strings"
 	"time"
@@ -35,6 +36,7 @@ func (a *api) requestMiddleware(c *gin.Context) {
 	setSecurityHeaders(c.Writer.Header(), rc.requestID)
 	defer a.observe(c, rc, started)
 	defer a.recoverPanic(c)
+	removePorts(c.Request.Header["X-Forwarded-For"])
 	a.warnOfUnknownProxy(c.Request)
 	// Gin takes an empty segment for a parameter. The key of a limiter may have any slashes.
 	if strings.Contains(strings.TrimSuffix(c.Request.URL.Path, c.Param("key")), "//") {
@@ -42,6 +44,23 @@ func (a *api) requestMiddleware(c *gin.Context) {
 		return
 	}
 	c.Next()
+}
+
+// removePorts removes the ports that some balancers add to the addresses of X-Forwarded-For. Gin
+// takes an address with a port for none, and all buyers would have the limits of the balancer.
+func removePorts(values []string) {
+	for i, value := range values {
+		if !strings.Contains(value, ":") {
+			continue
+		}
+		hops := strings.Split(value, ",")
+		for j, hop := range hops {
+			if at, err := netip.ParseAddrPort(strings.TrimSpace(hop)); err == nil {
+				hops[j] = at.Addr().String()
+			}
+		}
+		values[i] = strings.Join(hops, ",")
+	}
 }
 
 // warnOfUnknownProxy warns of the first caller that forwards an address and is no trusted proxy. It
