@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"flashsale.dev/seckill/internal/order"
@@ -76,41 +75,41 @@ func (p *Poller) runOnce(ctx context.Context) {
 
 // askAll asks about pages, in an order of this process' own: other pollers have read the same
 // pages. It returns how many questions it has claimed.
-func (p *Poller) askAll(ctx context.Context, due []Checkout) int64 {
+func (p *Poller) askAll(ctx context.Context, due []Checkout) (claims int) {
 	rand.Shuffle(len(due), func(i, j int) { due[i], due[j] = due[j], due[i] })
-	var claims atomic.Int64
 	var questions sync.WaitGroup
+	defer questions.Wait()
 	for _, c := range due {
 		if ctx.Err() != nil {
 			break
 		}
+		asking, cancel := context.WithTimeout(context.WithoutCancel(ctx), providerDeadline)
+		o, now, claimed, err := p.claim(asking, c)
+		if !claimed {
+			cancel()
+			p.warn(ctx, c, err)
+			continue
+		}
+		claims++
 		questions.Go(func() {
-			if p.settle(ctx, c) {
-				claims.Add(1)
+			defer cancel()
+			err := p.ask(asking, o, c, now)
+			if err != nil {
+				err = errors.Join(err, p.repeatLast(asking, o, now))
 			}
+			p.warn(ctx, c, err)
 		})
 		workers.Sleep(ctx, questionPause)
 	}
-	questions.Wait()
-	return claims.Load()
+	return claims
 }
 
-// settle asks about a page and returns whether it has claimed the question.
-func (p *Poller) settle(ctx context.Context, c Checkout) (claimed bool) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), providerDeadline)
-	defer cancel()
-	o, now, claimed, err := p.claim(ctx, c)
-	if claimed {
-		err = p.ask(ctx, o, c, now)
-	}
-	if claimed && err != nil {
-		err = errors.Join(err, p.repeatLast(ctx, o, now))
-	}
+// warn logs why a page could not be settled.
+func (p *Poller) warn(ctx context.Context, c Checkout, err error) {
 	if err != nil {
 		p.Log.WarnContext(ctx, "cannot settle a payment page, retrying", "order_sn", c.OrderSn,
 			"checkout_id", c.ID, "asked", c.Asked+1, "err", err)
 	}
-	return claimed
 }
 
 // claim reads the order of a page and postpones the next question about it.
