@@ -181,5 +181,6 @@ func (r *Installation) Drained(t testing.TB, goods string, within time.Duration)
 	defer cancel()
 	l, err := r.Merchant(t).Drained(ctx, goods)
 	require.NoError(t, err, "the ledger when patience ended: %+v", l)
+	require.Zero(t, l.Pending, "the ledger when patience ended: %+v", l)
 	return l
 }
