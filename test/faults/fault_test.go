@@ -64,7 +64,7 @@ func midway(inject func(t *testing.T, r *run)) func(*testing.T, *run) {
 	}
 }
 
-// selected lists the faults that namesFlag selects.
+// selected lists the faults that namesFlag selects, without those of TestRooms.
 func selected(t *testing.T) []fault {
 	list := allFaults()
 	if *namesFlag == "all" {
@@ -72,6 +72,9 @@ func selected(t *testing.T) []fault {
 	}
 	var chosen []fault
 	for name := range strings.SplitSeq(cmp.Or(*namesFlag, plainFaults), ",") {
+		if isRoomFault(name) {
+			continue
+		}
 		i := slices.IndexFunc(list, func(f fault) bool { return f.name == name })
 		require.GreaterOrEqual(t, i, 0, "there is no fault %q", name)
 		chosen = append(chosen, list[i])

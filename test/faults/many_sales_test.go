@@ -67,7 +67,7 @@ func amongManySales(inject hitSome) func(*testing.T, *run) {
 		began := time.Now()
 		for _, s := range sales {
 			if hit(s) {
-				r.awaitEpoch(t, s.goods, 2, began)
+				r.awaitEpoch(t, s.goods, 2, began.Add(rebuiltWithin))
 			}
 		}
 		rebuilt := time.Since(began)

@@ -20,8 +20,11 @@ func mysqlFaults() []fault {
 			name: "mysql-read-only", options: installation.Options{PlainAccount: true},
 			inject: midway(func(t *testing.T, r *run) {
 				r.ExecSQL(t, "SET GLOBAL read_only = ON")
+				before := r.Facts(t, r.goods)
 				time.Sleep(5 * time.Second)
+				after := r.Facts(t, r.goods)
 				r.ExecSQL(t, "SET GLOBAL read_only = OFF")
+				require.Equal(t, before, after, "the programs write")
 			}),
 		},
 		{

@@ -89,8 +89,8 @@ func moveLeaders(t *testing.T, r *run) {
 	}
 }
 
-// killMajority kills two nodes. The third must confirm no message alone. Both restart at the same
-// time, because each waits for the other.
+// killMajority kills two nodes for 8 s. The third cannot confirm a message alone. Both restart at
+// the same time, because each waits for the other.
 func killMajority(t *testing.T, r *run) {
 	r.untilPromised(r.random(0.1, 0.5))
 	dead := []*servers.RabbitServer{r.Rabbit, r.Rabbits.Others(r.Rabbit)[0]}

@@ -57,6 +57,11 @@ func roomFaults() []roomFault {
 	}
 }
 
+// isRoomFault reports whether TestRooms has a fault of this name.
+func isRoomFault(name string) bool {
+	return slices.ContainsFunc(roomFaults(), func(f roomFault) bool { return f.name == name })
+}
+
 // roomStill bounds the time for which a line may stand still while units and buyers are there.
 const roomStill = 10 * time.Second
 
