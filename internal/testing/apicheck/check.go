@@ -149,8 +149,8 @@ func (d *Document) checkAnswer(x RoundTrip, input *openapi3filter.RequestValidat
 		return fmt.Errorf("the status %d has no Content-Type %q", x.Status,
 			x.ResponseHeader.Get("Content-Type"))
 	}
-	if media == "application/json" {
-		schema := pointerOf(input.Route, status, found)
+	if isJSON(media) {
+		schema := pointerOf(input.Route, status, media, found)
 		if err := d.schemas.check(schema, x.ResponseBody); err != nil {
 			return err
 		}
@@ -160,6 +160,11 @@ func (d *Document) checkAnswer(x RoundTrip, input *openapi3filter.RequestValidat
 		Options: &openapi3filter.Options{ExcludeResponseBody: true},
 	}
 	return openapi3filter.ValidateResponse(context.Background(), headers)
+}
+
+// isJSON reports whether a media type is one of the API's that are JSON.
+func isJSON(media string) bool {
+	return media == "application/json" || media == "application/problem+json"
 }
 
 // general reports whether a header may be on every answer: the document's introduction names it, or

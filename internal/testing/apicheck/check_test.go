@@ -59,6 +59,16 @@ func answered(status int, reason, data string, header ...string) func(x *RoundTr
 	}
 }
 
+// problem returns a change to a refusal in the form of RFC 9457, with more members.
+func problem(more string) func(x *RoundTrip) {
+	return func(x *RoundTrip) {
+		x.Status = http.StatusConflict
+		x.ResponseHeader.Set("Content-Type", "application/problem+json")
+		x.ResponseBody = []byte(`{"type":"about:blank","title":"Conflict","status":409,"detail":"m",` +
+			`"code":409,"reason":"SOLD_OUT","data":{},"requestId":"a"` + more + `}`)
+	}
+}
+
 func TestCheck_AcceptsDocumentedRoundTrips(t *testing.T) {
 	d := must.Get(Load())(t)
 	for name, change := range map[string]func(x *RoundTrip){
@@ -71,6 +81,7 @@ func TestCheck_AcceptsDocumentedRoundTrips(t *testing.T) {
 			x.RequestBody = []byte("{")
 		},
 		"sold out":          answered(409, "SOLD_OUT", `{"available":0}`),
+		"a problem":         problem(""),
 		"not cached":        withHeader("Cache-Control", "no-store"),
 		"limited by a rule": answered(429, "RATE_LIMITED", `{}`, "Retry-After", "2"),
 		"no such call": func(x *RoundTrip) {
@@ -89,6 +100,7 @@ func TestCheck_FindsUndocumentedRoundTrips(t *testing.T) {
 	for name, change := range map[string]func(x *RoundTrip){
 		"a field too many":           swap(`"requestId"`, `"more":1,"requestId"`),
 		"a field too few":            swap(`"message":"queued",`, ``),
+		"a problem's field too many": problem(`,"x":1`),
 		"data too many":              swap(`"orderSn":"06cq"`, `"orderSn":"06cq","x":1`),
 		"data too few":               swap(`"orderSn":"06cq"`, ``),
 		"a wrong pattern":            swap(`06cq`, `06_q`),

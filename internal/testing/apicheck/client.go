@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"mime"
 	"net/http"
 	"strings"
 	"testing"
@@ -54,14 +55,15 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		Method: req.Method, URL: req.URL, RequestHeader: req.Header, RequestBody: sent,
 		Status: res.StatusCode, ResponseHeader: res.Header,
 	}
-	if strings.HasPrefix(res.Header.Get("Content-Type"), "application/json") {
+	media, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type")) // "" is no JSON
+	if isJSON(media) {
 		x.ResponseBody, err = io.ReadAll(res.Body)
 		_ = res.Body.Close()
 		res.Body = io.NopCloser(io.MultiReader(bytes.NewReader(x.ResponseBody), failed{err}))
 		if err != nil { // the test itself handles an interrupted transfer
 			return res, nil
 		}
-	} else if strings.HasPrefix(res.Header.Get("Content-Type"), "text/event-stream") {
+	} else if media == "text/event-stream" {
 		res.Body = &events{ReadCloser: res.Body, transport: t, schema: eventOf(req.URL.Path)}
 	}
 	if err := t.document.Check(x); err != nil {

@@ -65,8 +65,10 @@ func (s *schemas) at(pointer string) (*jsonschema.Schema, error) {
 }
 
 // pointerOf returns the JSON pointer to the schema of a JSON response.
-func pointerOf(route *routers.Route, status string, found *openapi3.ResponseRef) string {
-	const content = "/content/application~1json/schema"
+func pointerOf(
+	route *routers.Route, status, media string, found *openapi3.ResponseRef,
+) string {
+	content := "/content/" + strings.ReplaceAll(media, "/", "~1") + "/schema"
 	if found.Ref != "" {
 		return strings.TrimPrefix(found.Ref, "#") + content
 	}
