@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -83,6 +84,11 @@ func TestProxy_InjectsEachFaultAndRecovers(t *testing.T) {
 	require.NoError(t, c.ask("c", long))
 	require.GreaterOrEqual(t, time.Since(began), 2*brief, "both directions are delayed")
 	p.Slow(0)
+	p.Lag(brief)
+	began = time.Now()
+	require.NoError(t, c.ask("lag", long))
+	require.GreaterOrEqual(t, time.Since(began), brief)
+	p.Lag(0)
 
 	sprung := make(chan struct{})
 	p.SetTrap(&Trap{
@@ -114,4 +120,46 @@ func TestProxy_InjectsEachFaultAndRecovers(t *testing.T) {
 	require.NoError(t, c.ask("h", long))
 	p.Drop()
 	require.ErrorIs(t, c.hear("", long), io.EOF)
+}
+
+// TestTrap_PassDecidesWhetherTheServerGetsTheRequest checks both kinds of traps, whose clients get
+// no answer before Restore. Redirect sends the clients to a server that records.
+func TestTrap_PassDecidesWhetherTheServerGetsTheRequest(t *testing.T) {
+	for _, pass := range []bool{true, false} {
+		p := Start(t, echo(t))
+		server, received := recorder(t)
+		p.Redirect(server)
+		c := dial(t, p)
+		p.SetTrap(&Trap{Match: func([]byte) bool { return true }, Pass: pass, Sprung: func() {}})
+		require.Error(t, c.ask("a", brief))
+		require.Eventually(t, func() bool { return received.Load() == pass }, long, time.Millisecond)
+		p.Restore()
+		require.NoError(t, c.hear("a", long))
+	}
+}
+
+// recorder starts a server that returns each byte, and records whether it has received one.
+func recorder(t *testing.T) (addr string, received *atomic.Bool) {
+	t.Helper()
+	received = &atomic.Bool{}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = l.Close() })
+	go func() {
+		conn, err := l.Accept()
+		if err != nil {
+			return
+		}
+		defer conn.Close()
+		_, _ = io.Copy(conn, io.TeeReader(conn, writes(func() { received.Store(true) })))
+	}()
+	return l.Addr().String(), received
+}
+
+// writes is called for each write.
+type writes func()
+
+func (w writes) Write(p []byte) (int, error) {
+	w()
+	return len(p), nil
 }
