@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"reflect"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -68,6 +69,8 @@ func TestStore(t *testing.T) {
 					rec.record(h.Store)
 					test(h, t)
 				})
+			} else {
+				require.False(t, strings.HasPrefix(method.Name, "Test"), "%s is no test", method.Name)
 			}
 		}
 		t.Run("Statements_ContainTheShardKey", rec.requireShardKeys)

@@ -41,13 +41,16 @@ func (h fixture) TestCountOrders_GroupsByStatus(t *testing.T) {
 func (h fixture) TestSumsOfOrders_ReadAnIndexAlone(t *testing.T) {
 	sale := h.exposed(2000, 1)
 	h.writeAll(sale.GoodsID, h.lines(sale, 500)...)
+	explained := 0
 	pool := explainedPool{h.db.ConnPool, func(query string, args ...any) {
 		h.requireIndexAlone(t, query, args...)
+		explained++
 	}}
 	h.db.ConnPool, h.db.Statement.ConnPool = pool, pool
 	must.Get(h.Database(t.Context(), sale.GoodsID))(t)
 	must.Get(h.CountOrders(t.Context(), sale.GoodsID))(t)
 	must.Get(h.PaidUnits(t.Context(), []int64{sale.GoodsID, 5}))(t)
+	require.Equal(t, 3, explained, "each call is one query")
 }
 
 // requireIndexAlone requires of the plan of a query that a step reads an index alone.
