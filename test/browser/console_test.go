@@ -109,8 +109,7 @@ func (v *visitor) losesTheNetwork() {
 	v.becomes("the banner is gone", `document.getElementById('say').innerText === ''`)
 }
 
-// refusesWrongFields publishes a sale with several wrong fields, twice. Each is named, and no draft
-// is left behind.
+// refusesWrongFields publishes a sale with several wrong fields, twice. Each is named.
 func (v *visitor) refusesWrongFields() {
 	v.t.Helper()
 	v.open("/console")
@@ -136,10 +135,36 @@ func (v *visitor) refusesWrongFields() {
 	v.press("#new button[value=show]")
 	v.sees("#w-price", "At most ¥10,000,000,000.00.")
 	v.refusedByTheServer()
-	v.press("#new [data-close]")
-	v.open("/console")
-	v.becomes("no draft", `!document.querySelector('#sales li [data-part=title]') ||
-		![...document.querySelectorAll('#sales h2')].some((e) => e.innerText === '')`)
+	v.refusesAPublicationAlone()
+}
+
+// refusesAPublicationAlone fills the open form with a sale whose end has passed. The server would
+// take its draft, so the page must refuse to publish it before it makes a draft.
+func (v *visitor) refusesAPublicationAlone() {
+	v.t.Helper()
+	title := "A kettle of yesterday on a " + v.device.name
+	local := func(at time.Time) string { return at.Local().Format("2006-01-02T15:04:05") }
+	for field, text := range map[string]string{
+		"title": title, "price": "5", "stock": "10", "image": "", "description": "",
+		"start": local(time.Now().Add(-2 * time.Hour)), "end": local(time.Now().Add(-time.Hour)),
+	} {
+		v.fill("#n-"+field, text)
+	}
+	v.press("#new button[value=show]")
+	v.sees("#w-end", "This time has passed.")
+	v.sees("#new .say", "Please correct the marked fields.")
+	require.Empty(v.t, v.text("#w-title"), "only the end is wrong")
+	titles := func() []string {
+		return ask[[]string](v, `fetch('/admin/sales?limit=100').then((r) => r.json()).then(
+			(answer) => answer.data.items.map((sale) => sale.title))`)
+	}
+	require.NotContains(v.t, titles(), title)
+	v.press("#new button[value=draft]")
+	v.becomes("the page of the draft", `location.pathname.startsWith('/console/sales/')`)
+	require.Contains(v.t, titles(), title, "the server takes it as a draft")
+	v.press("[data-open=delete]")
+	v.press("#delete button[value=yes]")
+	v.becomes("deleted", `location.pathname === '/console'`)
 }
 
 // refusedByTheServer fills the open form with values that only the server refuses. All are named at
