@@ -28,8 +28,8 @@
 // http.ErrUseLastResponse follows no redirect; set it by WithHTTPClient.
 //
 // cmd/loadtest calls the API with it, except in the buyers' measured loop (see
-// internal/loadgen/apiclient). seckillctl calls no API: it works on the servers, also while no API
-// runs.
+// internal/loadgen/apiclient). seckillctl calls none of these calls: it works on the servers, also
+// while no API runs.
 //
 // The pages, the probes, the event streams and the calls of a payment provider are not part of it.
 package client
