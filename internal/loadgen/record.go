@@ -155,8 +155,11 @@ func (r *recorder) addBuyer(kind Kind, t buyer.Result, err error) {
 	}
 }
 
-// allRefused is the outcome of hostile buyers.
-const allRefused buyer.Outcome = "all refused"
+// The outcomes of hostile buyers.
+const (
+	allRefused buyer.Outcome = "all refused" // no call succeeded
+	notRefused buyer.Outcome = "not refused" // a call succeeded
+)
 
 // mostBreaches bounds the memory that breaches take. One is enough to fail the run.
 const mostBreaches = 20
@@ -165,7 +168,11 @@ const mostBreaches = 20
 func (r *recorder) addHostile(breaches []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.countOutcome(Hostile, allRefused)
+	outcome := allRefused
+	if len(breaches) > 0 {
+		outcome = notRefused
+	}
+	r.countOutcome(Hostile, outcome)
 	if len(r.breaches) < mostBreaches {
 		r.breaches = append(r.breaches, breaches...)
 	}

@@ -210,6 +210,16 @@ func TestErrorClass_NamesMissingAnswers(t *testing.T) {
 	})
 }
 
+// TestRun_HostileCallThatSucceedsIsNotRefused attacks an API that accepts every call.
+func TestRun_HostileCallThatSucceedsIsNotRefused(t *testing.T) {
+	simulate(t, &fake{}, func(t *testing.T, _ *fake, p Plan) {
+		p.Users, p.Buyers, p.Hostile = 1, 10, 1
+		r := Run(t.Context(), p)
+		require.Equal(t, map[buyer.Outcome]int{notRefused: 10}, r.Outcomes[Hostile])
+		require.NotEmpty(t, r.Breaches)
+	})
+}
+
 // TestRun_LongSeriesHasFewerPointsWithoutLoss checks that a long run has about 600 points. Their
 // sums still count every buyer.
 func TestRun_LongSeriesHasFewerPointsWithoutLoss(t *testing.T) {
