@@ -2,7 +2,7 @@
 // at the same time. It has bare parts only: gin without a service behind it, one Redis script, SQL
 // statements.
 //
-// Every benchmark lets the program and its floors work in turn. One measurement of each is a round,
+// A comparison lets the program and its floors work in turn. One measurement of each is a round,
 // and a round is one operation of the benchmark: -benchtime 5x is five rounds. The table shows
 // medians over the rounds, and the ratio of ours to each other contender's in the same round. Other
 // load on the machine changes that ratio much less than the rates. All measured programs and

@@ -248,11 +248,11 @@ func hold(b *testing.B, addr string, orders []ordered, while func()) {
 	opened := make(chan struct{}, len(orders))
 	closed := make(chan struct{})
 	go func() {
+		defer close(closed) // also where while ends the goroutine, because it has failed
 		for range orders {
 			<-opened
 		}
 		while()
-		close(closed)
 	}()
 	crowd(b, addr, len(orders), len(orders), func(c *client, i int) error {
 		err := c.open(orders[i].events)

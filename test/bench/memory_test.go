@@ -82,8 +82,8 @@ func (s saleStore) usedMB(b *testing.B) float64 {
 	return float64(must.Get(s.Memory(b.Context()))(b).Used) / 1e6
 }
 
-// BenchmarkAPIMemory measures the API's resident memory under 2,000 connections that ask 100,000
-// times, and after it had time to give memory back.
+// BenchmarkAPIMemory measures the API's resident memory while 100,000 buyers ask over 2,000
+// connections, and after it had time to give memory back.
 func BenchmarkAPIMemory(b *testing.B) {
 	f := newFixture(b)
 	once(b, func() {
@@ -100,7 +100,7 @@ func BenchmarkAPIMemory(b *testing.B) {
 			after = api.Memory(b, "VmRSS")
 		}
 		b.ReportMetric(peak, "MB-peak")
-		results.note("API: 2,000 connections, 100,000 buyers at once",
+		results.note("API: 100,000 buyers over 2,000 connections",
 			"≤ 512 MB (SECKILL_MEMORY_LIMIT)",
 			"%.0f MB before, %.0f MB at the peak, %.0f MB %d s later", before, peak, after, waited)
 	})
