@@ -1,9 +1,11 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
 	"time"
 
 	"flashsale.dev/seckill/internal/app"
@@ -18,11 +20,41 @@ import (
 )
 
 // deadLettersCmd lists and resolves dead letters: orders that could not be written. Most belong to
-// a buyer who got a 202, so a person decides about each.
+// a buyer who got a 202, so a person decides about them.
 type deadLettersCmd struct {
 	List    listDeadLettersCmd   `cmd:"" help:"Print the dead letters, oldest first."`
 	Requeue requeueDeadLetterCmd `cmd:"" help:"Reserve the order's units again and write the order."`
 	Discard discardDeadLetterCmd `cmd:"" help:"Delete a dead letter; its order stays failed."`
+}
+
+// deadLetterIDs holds the dead letters of a command. A cause such as a wrong secret makes thousands
+// of them, and a process for each would connect to the servers thousands of times.
+type deadLetterIDs struct {
+	IDs []string `arg:"" name:"id" help:"The ids of the dead letters."`
+}
+
+// each calls work for each id, also after one has failed. The error is those of all ids. If not all
+// of them are refusals, the exit code is that of a failure, because a repetition may succeed.
+func (d deadLetterIDs) each(s *session, work func(id string) error) error {
+	var problems []error
+	code := codeRefused
+	for _, id := range d.IDs {
+		err := work(id)
+		if err == nil {
+			continue
+		}
+		problems = append(problems, fmt.Errorf("%s: %w", id, err))
+		if e, ok := errors.AsType[*exitError](withExitCode(err)); !ok || e.code != codeRefused {
+			code = codeFailed
+		}
+		if s.ctx.Err() != nil {
+			break
+		}
+	}
+	if len(problems) == 0 {
+		return nil
+	}
+	return &exitError{errors.Join(problems...), code}
 }
 
 // requeueFlags holds the flags of a command that requeues. Requeuing reserves in Redis, writes to
@@ -113,18 +145,20 @@ func printDeadLetter(s *session, d order.DeadLetter) error {
 // If no units are available, the command is refused and the dead letter remains.
 type requeueDeadLetterCmd struct {
 	requeueFlags
-	ID string `arg:"" help:"The dead letter's id."`
+	deadLetterIDs
 }
 
-// Run prints the number and the status of the written order.
+// Run prints the number and the status of each written order.
 func (c *requeueDeadLetterCmd) Run(s *session) error {
 	return c.with(s, func(service *deadletter.Service) error {
-		o, err := service.Requeue(s.ctx, cliActor(), c.ID)
-		if err != nil {
-			return err
-		}
-		return s.print(map[string]any{"orderSn": o.OrderSn, "status": o.Status}, "%s is %s",
-			o.OrderSn, o.Status)
+		return c.each(s, func(id string) error {
+			o, err := service.Requeue(s.ctx, cliActor(), id)
+			if err != nil {
+				return err
+			}
+			return s.print(map[string]any{"orderSn": o.OrderSn, "status": o.Status}, "%s is %s",
+				o.OrderSn, o.Status)
+		})
 	})
 }
 
@@ -133,22 +167,25 @@ func (c *requeueDeadLetterCmd) Run(s *session) error {
 type discardDeadLetterCmd struct {
 	database
 	confirmation
-	ID string `arg:"" help:"The dead letter's id."`
+	deadLetterIDs
 }
 
-// Run fails if the dead letter does not exist.
+// Run fails if one of the dead letters does not exist.
 func (c *discardDeadLetterCmd) Run(s *session) error {
-	if err := c.confirmed(s, "Delete dead letter "+c.ID); err != nil {
+	what := "Delete dead letter " + strings.Join(c.IDs, ", ")
+	if err := c.confirmed(s, what); err != nil {
 		return err
 	}
 	return c.with(s, func(store *sqlstore.Store) error {
-		now, err := store.Now(s.ctx)
-		if err == nil {
-			err = store.RemoveDeadLetter(seckill.WithActor(s.ctx, cliActor()), c.ID, now)
-		}
-		if err != nil {
-			return err
-		}
-		return s.print(map[string]string{"discarded": c.ID}, "discarded %s", c.ID)
+		return c.each(s, func(id string) error {
+			now, err := store.Now(s.ctx)
+			if err == nil {
+				err = store.RemoveDeadLetter(seckill.WithActor(s.ctx, cliActor()), id, now)
+			}
+			if err != nil {
+				return err
+			}
+			return s.print(map[string]string{"discarded": id}, "discarded %s", id)
+		})
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -70,16 +71,20 @@ func TestDeadLetters_RequeueWritesTheOrderAndDiscardEndsIt(t *testing.T) {
 	require.Equal(t, first.OrderSn+" is created\n", out)
 	_, err := ctl(requeue...)
 	require.ErrorContains(t, err, "NOT_FOUND")
-	requeue[2] = second.ID
 	t.Setenv("SECKILL_REDIS_WAIT_REPLICAS", "1")
-	_, err = ctl(requeue...)
-	require.ErrorContains(t, err, "UNAVAILABLE", "no replica has the units")
+	_, err = ctl(slices.Insert(slices.Clone(requeue), 3, second.ID)...)
+	require.ErrorContains(t, err, first.ID+": NOT_FOUND")
+	require.ErrorContains(t, err, second.ID+": UNAVAILABLE", "no replica has the units")
+	var exit *exitError
+	require.ErrorAs(t, err, &exit)
+	require.Equal(t, codeFailed, exit.ExitCode(), "the second may succeed later")
 	_, err = ctl("dead-letters", "discard", second.ID, "--mysql-dsn", dsn)
 	require.ErrorContains(t, err, "not confirmed")
-	discard := []string{"dead-letters", "discard", second.ID, "-yes", "--mysql-dsn", dsn}
-	must.Get(ctl(discard...))(t)
-	_, err = ctl(discard...)
+	out, err = ctl("dead-letters", "discard", first.ID, second.ID, "-yes", "--mysql-dsn", dsn)
+	require.Equal(t, "discarded "+second.ID+"\n", out, "also after the first is refused")
 	require.ErrorIs(t, err, order.ErrNoSuchDeadLetter)
+	require.ErrorAs(t, err, &exit)
+	require.Equal(t, codeRefused, exit.ExitCode())
 	out = must.Get(ctl("dead-letters", "list", "--mysql-dsn", dsn))(t)
 	require.Empty(t, out)
 }

@@ -60,6 +60,7 @@ func (c confirmation) confirmed(s *session, what string) error {
 // The exit codes; the help describes them. They are part of the interface: scripts branch on them,
 // so a code keeps its meaning.
 const (
+	codeFailed     = 1
 	codeUsage      = 2
 	codeRefused    = 3
 	codeUnbalanced = 4
