@@ -71,8 +71,8 @@ func crossShardMethods() map[string]string {
 		"ClaimEndpoint": hook, "LeasedEndpoint": hook, "PendingDelivery": hook,
 		"SaveProgress": hook, "ReleaseEndpoint": hook,
 		"EndpointsOf": "an owner's own list: an index on each shard, merged",
-		"DueEndpoints": "a few times a second: an index on each shard, merged, and the row of " +
-			"EventHead",
+		"DueEndpoints": "a few times a second: an index on each shard, merged, the row of EventHead, " +
+			"and the last events of each shard, merged",
 		"CountDeadDeliveries": "every ten seconds: an index on each shard, added",
 		"PlaceEvents":         "a few times a second: positions of events of all shards",
 		"CreateSale":          "the key of the request lives by actor_id; all else by the goods",

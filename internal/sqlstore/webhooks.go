@@ -263,19 +263,73 @@ func saveDelivery(tx *gorm.DB, row deliveryRow) error { return tx.Save(&row).Err
 // was set back since it was served, its lease does not count, and it is due. What its owner has
 // made due is due at once, also if the clock was set back since. It lists endpoints whose last
 // attempt failed only if failing is true.
+//
+// One statement moves the endpoints of merchants without new events up to the head. Otherwise each
+// event of one merchant would cost a lease and two transactions for every endpoint of the others.
 func (s *Store) DueEndpoints(
 	ctx context.Context, now time.Time, failing bool, limit int,
 ) ([]webhook.Endpoint, error) {
+	const op = "list due webhooks"
+	head, err := s.EventHead(ctx) // before the events: later ones are not passed over
+	if err != nil {
+		return nil, err
+	}
 	q := s.read(ctx).Where(`enabled = 1 AND (due_at <= ? OR due_at = updated_at OR retries > 0
 			OR lease_until > ?)`, now.UnixMilli(),
 		now.Add(webhook.LeaseTime+clockStep).UnixMilli()).
-		Where("(position < (SELECT h.position FROM event_head h WHERE h.id = ?) OR retries > 0)",
-			theHead)
+		Where("(position < ? OR retries > 0)", head)
 	if !failing {
 		q = q.Where("failing_since IS NULL")
 	}
-	return list("list due webhooks", notLater(q, "lease_until", now, webhook.LeaseTime).
-		Order("lease_until").Limit(limit), endpointRow.endpoint)
+	var rows []endpointRow
+	err = unleased(q, now).Order("lease_until").Limit(chunkOf(s.db)).Find(&rows).Error
+	if err != nil || len(rows) == 0 {
+		return nil, wrapError(op, err)
+	}
+	last, err := s.lastEvents(ctx, rows)
+	if err != nil {
+		return nil, wrapError(op, err)
+	}
+	var idle []string
+	due := filter(rows, func(r endpointRow) bool {
+		idles := r.Retries == 0 && r.FailingSince == nil && !r.AllSales &&
+			last[r.OwnerID] <= r.Position
+		if idles {
+			idle = append(idle, r.ID)
+		}
+		return !idles
+	})
+	if len(idle) > 0 {
+		err = unleased(s.read(ctx).Model(&endpointRow{}), now).
+			Where("id IN ? AND position < ?", idle, head).
+			Updates(map[string]any{"position": head, "lease_until": now.UnixMilli()}).Error
+	}
+	return mapSlice(due[:min(len(due), limit)], endpointRow.endpoint), wrapError(op, err)
+}
+
+// unleased selects endpoints that nobody serves.
+func unleased(q *gorm.DB, now time.Time) *gorm.DB {
+	return notLater(q, "lease_until", now, webhook.LeaseTime)
+}
+
+// lastEvents returns the position of the last event of each endpoint's owner. It may lack those
+// that every endpoint has.
+func (s *Store) lastEvents(
+	ctx context.Context, endpoints []endpointRow,
+) (map[string]int64, error) {
+	owners, from := make([]string, len(endpoints)), endpoints[0].Position
+	for i, e := range endpoints {
+		owners[i], from = e.OwnerID, min(from, e.Position)
+	}
+	var found []eventRow
+	err := s.read(ctx).Select("merchant_id", "MAX(position) AS position").
+		Where("merchant_id IN ? AND position > ?", owners, from).
+		Group("merchant_id").Find(&found).Error
+	last := make(map[string]int64, len(found))
+	for _, r := range found {
+		last[r.MerchantID] = *r.Position
+	}
+	return last, err
 }
 
 // ClaimEndpoint takes the lease of a due endpoint until a moment. Of concurrent callers one gets

@@ -158,6 +158,43 @@ func (h fixture) TestDueEndpoints_HaveSomethingToSend(t *testing.T) {
 	require.Equal(t, []string{"e"}, due(today), "a delivery to send again")
 }
 
+// TestDueEndpoints_IdleOnesMoveToTheHead checks that an event of one merchant makes no endpoint of
+// another due. Idle endpoints have the event's position then, so that it can be deleted, unless
+// somebody serves them. An operator's endpoint of all sales is due, and so is one whose last attempt
+// failed, because its events may be deleted.
+func (h fixture) TestDueEndpoints_IdleOnesMoveToTheHead(t *testing.T) {
+	ctx := t.Context()
+	create := func(id string, allSales bool) webhook.Endpoint {
+		e := h.endpoint(id)
+		require.NoError(t, h.DeleteEndpoint(ctx, id, today))
+		e.OwnerID, e.AllSales = "2", allSales
+		require.NoError(t, h.CreateEndpoint(ctx, &e))
+		return e
+	}
+	h.endpoint("e")
+	create("idle", false)
+	create("operator", true)
+	h.claim(create("served", false), "l", today)
+	failing := h.claim(create("failing", false), "m", today)
+	failing.FailingSince = today
+	require.NoError(t, h.SaveProgress(ctx, failing, nil))
+	require.NoError(t, h.ReleaseEndpoint(ctx, failing.ID, "m"))
+	h.exposed(3, 1)
+	h.placeEvents()
+	due := func(now time.Time) (ids []string) {
+		for _, e := range must.Get(h.DueEndpoints(ctx, now, true, 10))(t) {
+			ids = append(ids, e.ID)
+		}
+		return ids
+	}
+	position := func(id string) int64 { return must.Get(h.FindEndpoint(ctx, id))(t).Position }
+	require.ElementsMatch(t, []string{"e", "operator", "failing"}, due(today))
+	require.EqualValues(t, 1, position("idle"))
+	require.Zero(t, position("served"))
+	require.ElementsMatch(t, []string{"e", "operator", "failing"}, due(minutes(2)))
+	require.EqualValues(t, 1, position("served"), "its lease has ended")
+}
+
 // TestDueEndpoints_AllGetTheirTurn checks that endpoints with endless events starve no other, also
 // while each has a delivery to send again.
 func (h fixture) TestDueEndpoints_AllGetTheirTurn(t *testing.T) {
