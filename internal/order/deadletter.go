@@ -18,8 +18,9 @@ type DeadLetter struct {
 	Attempts    int           `json:"attempts"`    // how often the queue delivered it
 	FirstSeenAt time.Time     `json:"firstSeenAt"` // when its message was published
 	Origin      string        `json:"origin"`      // the queue of its message, or the failed step
-	// Body is the message, or one of this order alone. It may be binary, and it has the buyer's
-	// name and phone number, so JSON leaves it out.
+	// Body is the message, or one of this order alone; of a message that is far too long its
+	// beginning. It may be binary, and it has the buyer's name and phone number, so JSON leaves it
+	// out.
 	Body []byte `json:"-"`
 }
 

@@ -73,14 +73,19 @@ func newMalformed(
 	return d
 }
 
-// newDeadLetter makes the dead letter of a delivery. Where the broker does not report when the
-// message was published, it counts as seen now.
+// maxBody bounds the body of a dead letter. Messages of an API are shorter. MySQL refuses rows and
+// statements of some 16 MiB, and the queue would redeliver such a message without end.
+const maxBody = 1 << 20
+
+// newDeadLetter makes the dead letter of a delivery, with at most the first maxBody bytes of its
+// body. Where the broker does not report when the message was published, it counts as seen now.
 func newDeadLetter(
 	goodsID int64, sn string, reason order.FailureReason, from order.DeliveryInfo, body []byte,
 ) order.DeadLetter {
 	d := order.DeadLetter{
 		ID: uuid.Must(uuid.NewV7()).String(), GoodsID: goodsID, OrderSn: sn, Reason: reason,
-		Attempts: from.Attempts, FirstSeenAt: from.FirstSeenAt, Origin: from.Origin, Body: body,
+		Attempts: from.Attempts, FirstSeenAt: from.FirstSeenAt, Origin: from.Origin,
+		Body: body[:min(len(body), maxBody)],
 	}
 	if d.FirstSeenAt.IsZero() {
 		d.FirstSeenAt = time.Now().UTC()

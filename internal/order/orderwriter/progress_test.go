@@ -1,6 +1,7 @@
 package orderwriter_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"log/slog"
@@ -217,6 +218,21 @@ func TestWriter_ForgedLinesBecomeDeadLetters(t *testing.T) {
 		warning := log.Next(t)
 		require.Contains(t, warning, "SECKILL_ORDER_SECRET")
 		require.NotContains(t, warning, "order_sn", "a line for each order")
+	})
+}
+
+// TestConsumer_HugeMessageIsCut consumes a message that is longer than a row of MySQL may be. It is
+// acknowledged, because the queue would deliver it again before all later orders.
+func TestConsumer_HugeMessageIsCut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := &refusing{slowSale: newSlowSale(everySale)}
+		stop := run(t, r.consumer(r))
+		r.deliveries <- order.Delivery{Body: bytes.Repeat([]byte(`"`), 16<<20), Tag: 1}
+		time.Sleep(time.Second)
+		stop()
+		require.Len(t, r.dead, 1)
+		require.Len(t, r.dead[0].Body, 1<<20)
+		require.Equal(t, []uint64{1}, r.acked)
 	})
 }
 
