@@ -50,14 +50,14 @@ func TestLimiter_AdmitsExactlyItsRate(t *testing.T) {
 		}{
 			// The burst of 2 never limits. A refill that rounds down would pass 101.
 			"not rounded down": {tokenBucket(2, 1), 499 * ms, 100 * time.Second, 201},
-			// 10,000 refilled and 1,000 saved permits, of which the last is still incomplete.
-			"nor below 1 ms": {tokenBucket(1000, 1), 900 * us, 10 * time.Second, 10_999},
-			"not rounded up": {tokenBucket(1, 1), ms, 10 * time.Second, 10},
+			// 2,000 refilled and 100 saved permits, of which the last is still incomplete.
+			"nor below 1 ms": {tokenBucket(1000, 0.1), 900 * us, 2 * time.Second, 2099},
+			"not rounded up": {tokenBucket(1, 1), ms, 2 * time.Second, 2},
 			// The interval between permits is not a whole number of milliseconds.
-			"700/s":  {ofTen(700), 100 * us, time.Second, 10 + 699},
-			"999/s":  {ofTen(999), 100 * us, time.Second, 10 + 998},
-			"1500/s": {ofTen(1500), 100 * us, time.Second, 10 + 1499},
-			"3000/s": {ofTen(3000), 100 * us, time.Second, 10 + 2999},
+			"700/s":  {ofTen(700), 100 * us, 250 * ms, 10 + 174},
+			"999/s":  {ofTen(999), 100 * us, 250 * ms, 10 + 249},
+			"1500/s": {ofTen(1500), 100 * us, 250 * ms, 10 + 374},
+			"3000/s": {ofTen(3000), 100 * us, 250 * ms, 10 + 749},
 			"one in three seconds": {ratelimit.Limit{
 				Algorithm: ratelimit.TokenBucket, Limit: 1, IntervalSeconds: 3, Burst: 1,
 			}, 500 * ms, 100 * time.Second, 34},

@@ -26,9 +26,9 @@ func address(n int) string {
 	return fmt.Sprintf("ratelimit:{session:%d.%d.%d.%d}", n>>24, n>>16&255, n>>8&255, n&255)
 }
 
-// TestMemory_InventedKeysStayWithinTheBound invents half a million addresses, more than the store
-// holds. The store stays below its bound, counts its bytes right, and still limits: a new address
-// gets its burst and no more.
+// TestMemory_InventedKeysStayWithinTheBound invents more addresses than the store holds. A bound of
+// 24 MiB stands for the store's own. The store stays below it, counts its bytes right, and
+// still limits: a new address gets its burst and no more.
 func TestMemory_InventedKeysStayWithinTheBound(t *testing.T) {
 	for name, l := range map[string]ratelimit.Limit{
 		"5 in 60 s": {Algorithm: ratelimit.TokenBucket, Limit: 5, IntervalSeconds: 60, Burst: 5},
@@ -37,8 +37,9 @@ func TestMemory_InventedKeysStayWithinTheBound(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			before := heap()
 			m := ratelimit.NewMemory(testclock.New().Now)
+			m.SetMost(24 << 20)
 			r := ratelimit.Request{Params: paramsOf(t, l), N: 1}
-			for n := range 500_000 {
+			for n := range 125_000 {
 				r.Key = address(n)
 				if d, err := m.TakeOne(&r); err != nil || !d.Allowed {
 					t.Fatalf("key %d: %+v, %v", n, d, err) // require takes longer than the store
@@ -46,9 +47,9 @@ func TestMemory_InventedKeysStayWithinTheBound(t *testing.T) {
 			}
 			used, keys := heap()-before, m.Len()
 			t.Logf("%d keys, %d bytes each, %d counted", keys, used/int64(keys), m.Bytes()/int64(keys))
-			require.Greater(t, keys, 300_000)
-			require.LessOrEqual(t, used, int64(160<<20))
-			require.LessOrEqual(t, m.Bytes(), int64(128<<20+1000))
+			require.Greater(t, keys, 75_000)
+			require.LessOrEqual(t, used, int64(30<<20))
+			require.LessOrEqual(t, m.Bytes(), int64(24<<20+1000))
 			r.Key, r.N = address(1<<24), 6
 			require.False(t, must.Get(m.TakeOne(&r))(t).Allowed)
 			r.N = 5
@@ -59,17 +60,17 @@ func TestMemory_InventedKeysStayWithinTheBound(t *testing.T) {
 	}
 }
 
-// TestMemory_PartsOfWindowsCount fills windows of 1,000 parts, of which each key needs 16 kB and
+// TestMemory_PartsOfWindowsCount fills windows of 500 parts, of which each key needs 8 kB and
 // more. A small bound stands for the store's own.
 func TestMemory_PartsOfWindowsCount(t *testing.T) {
-	const most = 4 << 20
+	const most = 2 << 20
 	clock, before := testclock.New(), heap()
 	m := ratelimit.NewMemory(clock.Now)
 	m.SetMost(most)
-	l := window(ratelimit.SubWindows, 1_000_000, 1000)
-	l.Parts = 1000
+	l := window(ratelimit.SubWindows, 1_000_000, 500)
+	l.Parts = 500
 	r := ratelimit.Request{Params: paramsOf(t, l), N: 1}
-	for range 1000 {
+	for range 500 {
 		for key := range 1000 {
 			r.Key = address(key)
 			if d, err := m.TakeOne(&r); err != nil || !d.Allowed {

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-var crowd = flag.Int("room.buyers", 50_000, "buyers who join the line of the memory test")
+var crowd = flag.Int("room.buyers", 25_000, "buyers who join the line of the memory test")
 
 // TestService_NodeKeepsNothingForABuyer lets a crowd join a line and poll their places on one node.
 // The heap of the node, which is this process, is afterwards as large as after the first of them.
