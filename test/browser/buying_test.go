@@ -297,12 +297,12 @@ func signedOut(t *testing.T, h fixture) {
 	v.open("/s/" + goods)
 	v.press(card(goods) + " .buy")
 	v.becomes("asked who it is", `location.pathname === '/session'`)
-	v.fill("#token", "nonsense")
-	v.press("#enter button")
+	v.signsInWith("nonsense")
 	v.sees("#say", "This token is not valid")
 	v.open("/console")
 	v.becomes("sent to sign in", `location.pathname + location.search === '/session?to=%2Fconsole'`)
-	v.signIn(h.token(t, seckill.Buyer, 109, "Ada"))
+	v.signsInWith(h.token(t, seckill.Buyer, 109, "Ada"))
+	v.becomesSignedIn()
 	v.open("/console")
 	v.sees("h1", "Your account can’t open this page")
 	v.open("/session")
@@ -323,8 +323,7 @@ func aSessionThatEnded(t *testing.T, h fixture) {
 	v.buys(goods, "Your session has ended. Please sign in again.")
 	v.press(card(goods) + " .say a")
 	v.becomes("asked who it is", `location.pathname === '/session'`)
-	v.fill("#token", h.token(t, seckill.Buyer, 123, "Ada"))
-	v.press("#enter button")
+	v.signsInWith(h.token(t, seckill.Buyer, 123, "Ada"))
 	v.becomes("back", `location.pathname === '/s/`+goods+`'`)
 	v.buys(goods, won)
 }
@@ -340,7 +339,8 @@ func anotherUserInAnotherTab(t *testing.T, h fixture) {
 	second.open("/session")
 	second.press("#leave")
 	v.sees(".who", "Sign in")
-	second.signIn(h.token(t, seckill.Buyer, 127, "Ben"))
+	second.open("/session")
+	second.signsInWith(h.token(t, seckill.Buyer, 127, "Ben"))
 	v.sees(".who", "Ben")
 }
 
@@ -574,8 +574,7 @@ func aPageOfItsOwn(t *testing.T, h fixture) {
 	v.fill("[data-part=quantity]", "11")
 	v.press(".buy")
 	v.becomes("asked who it is", `location.pathname === '/session'`)
-	v.fill("#token", h.token(t, seckill.Buyer, 140, "Ada"))
-	v.press("#enter button")
+	v.signsInWith(h.token(t, seckill.Buyer, 140, "Ada"))
 	v.becomes("back with the quantity", `location.pathname === '/s/`+goods+`' &&
 		document.querySelector('.card [data-part=quantity]')?.value === '11'`)
 	v.sees(".card .buy", "Buy")
@@ -593,7 +592,6 @@ func aPageOfItsOwn(t *testing.T, h fixture) {
 
 	other := h.visits(t)
 	other.open("/session?to=" + url.QueryEscape(`/\evil.example/x`))
-	other.fill("#token", h.token(t, seckill.Buyer, 141, "Bob"))
-	other.press("#enter button")
+	other.signsInWith(h.token(t, seckill.Buyer, 141, "Bob"))
 	other.becomes("at home", `location.href === '`+h.base+`/'`)
 }

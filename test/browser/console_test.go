@@ -30,6 +30,7 @@ func TestConsole_PublishesEditsAndCopies(t *testing.T) {
 				window.EventSource = class extends Real {
 					constructor(url) { super(url); window.stream = this; } };`)
 			mei.signIn(h.token(t, seckill.Merchant, 1, "Mei"))
+			mei.open("/console")
 			mei.sees("main", "The shop is called “Flash Sale”.")
 			mei.refusesWrongFields()
 			goods := mei.publishes()
@@ -251,8 +252,7 @@ func TestConsole_EndedSessionOffersSignIn(t *testing.T) {
 	mei.fitsEverybody("an ended session")
 	mei.press("#signed-out a")
 	mei.becomes("signing in", `location.href.endsWith('/session?to=%2Fconsole%2Faudit')`)
-	mei.fill("#token", h.token(t, seckill.Merchant, 1, "Mei"))
-	mei.press("#enter button")
+	mei.signsInWith(h.token(t, seckill.Merchant, 1, "Mei"))
 	mei.becomes("back", `location.pathname === '/console/audit'`)
 }
 

@@ -159,6 +159,7 @@ func TestPages_AreAccessibleAndLight(t *testing.T) {
 			ada.open("/session")
 			ada.fitsEverybody("signing in")
 			ada.signIn(h.token(t, seckill.Buyer, int64(10+i), "Ada"))
+			ada.open("/")
 			ada.press(card(goods) + " .buy")
 			ada.becomes("won", element(goods, "say")+`.dataset.kind === 'yes' &&
 				document.querySelector('`+order+` .chip').textContent`)
@@ -172,6 +173,7 @@ func TestPages_AreAccessibleAndLight(t *testing.T) {
 			ada.fitsEverybody("signed in")
 
 			operator := h.enters(t, d, seckill.Operator, 4, "Ops")
+			operator.open("/console")
 			operator.becomes("listed", `document.querySelector('#sales li')`)
 			operator.fitsEverybody("the console")
 			operator.light("the console")
@@ -239,6 +241,7 @@ func TestPages_LongWordsFit(t *testing.T) {
 		buyer.fits(page)
 	}
 	mei := h.enters(t, phone, seckill.Merchant, 1, long)
+	mei.open("/console")
 	mei.sees("#sales", "WWW")
 	mei.fits("/console")
 	mei.open("/console/sales/" + goods)
@@ -274,6 +277,7 @@ func TestPages_WriteRightToLeftTextInItsOrder(t *testing.T) {
 	buyer.endsLeft("#address address p")
 	buyer.endsLeft("#receipt-head a")
 	mei := h.enters(t, desktop, seckill.Merchant, 1, "Mei")
+	mei.open("/console")
 	mei.endsLeft("#sales h2")
 	mei.open("/console/sales/" + goods)
 	mei.endsLeft("h1")

@@ -95,6 +95,7 @@ func showsTheSalesFigures(t *testing.T, h fixture) {
 				this.addEventListener('picture', (e) => setTimeout(() => window.seen.push(
 					Number(document.querySelector('#reasons b')?.innerText ?? 0)))); } };`)
 		mei.signIn(h.token(t, seckill.Merchant, seller, "Mei"))
+		mei.open("/console")
 		mei.sees("#found", map[bool]string{true: "Sales: 1 of 1", false: "1 个活动中的 1 个"}[d == desktop])
 		mei.open("/console/sales/" + goods)
 		mei.sees("#reasons b", "3")
@@ -127,6 +128,7 @@ func stayLiveDuringARush(t *testing.T, h fixture) {
 	mei.open("/console/sales/" + goods)
 	mei.sees("#ledger", "Stock ledger: in balance")
 	ada.signIn(h.token(t, seckill.Buyer, 4_000_000, "Ada"))
+	ada.open("/")
 	ada.sees(card(goods), "2,500 of 2,500 left")
 
 	over := make(chan buyers.Report, 1)
@@ -213,6 +215,7 @@ func TestOperatorPages_ChangeALimit(t *testing.T) {
 	ops.sees(".limiter .say", "The new limit applies now")
 	ops.sees(".limiter", "set by an operator")
 	ada := h.enters(t, phone, seckill.Buyer, 2, "Ada")
+	ada.open("/")
 	ada.buys(goods, won)
 	ada.press(card(goods) + " .buy")
 	ada.sees(card(goods)+" .say", "Many people are asking at once")

@@ -15,8 +15,7 @@ const ended = "Your session has ended. Please sign in again."
 func (v *visitor) signsInAgain(h fixture, id int64, goods string) {
 	v.t.Helper()
 	v.press(card(goods) + " .say a")
-	v.fill("#token", h.token(v.t, seckill.Buyer, id, "Ada"))
-	v.press("#enter button")
+	v.signsInWith(h.token(v.t, seckill.Buyer, id, "Ada"))
 	v.becomes("back", `location.pathname === '/s/`+goods+`'`)
 }
 

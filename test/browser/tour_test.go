@@ -83,6 +83,8 @@ func tour(t *testing.T, h fixture, guests bool, merchants, buyers device) {
 		mei.signIn(h.token(t, seckill.Merchant, 1, "Mei"))
 		ada.signIn(h.token(t, seckill.Buyer, 2, "Ada"))
 		bo.signIn(h.token(t, seckill.Buyer, 3, "Bo"))
+		ada.open("/")
+		bo.open("/")
 	}
 	goods := mei.putsUp(kettle, "199", 1,
 		15*time.Second) // the open pages show it without a reload
