@@ -46,7 +46,7 @@ func MySQLGroup(tb testing.TB) *SQLGroup {
 }
 
 // StartMySQLGroup runs the members with their data and logs in dir. It returns when all are online.
-// It creates one data directory and copies it to each MemberDir. The caller stops the group.
+// The members' data are in the directories of MemberDir. The caller stops the group.
 // EnvExternalSQL has no effect.
 func StartMySQLGroup(ctx context.Context, dir string) (*SQLGroup, error) {
 	path, err := fetched("mysql", "mysqld")
@@ -54,11 +54,6 @@ func StartMySQLGroup(ctx context.Context, dir string) (*SQLGroup, error) {
 		return nil, err
 	}
 	if dir, err = filepath.EvalSymlinks(dir); err != nil {
-		return nil, err
-	}
-	template := sqlDir(filepath.Join(dir, "template"))
-	if err := template.fill(ctx, path, "--initialize-insecure", noFilePriv,
-		"--init-file="+template.initFile()); err != nil {
 		return nil, err
 	}
 	return launchNew(ctx, "a MySQL group", func() (*SQLGroup, error) {
@@ -69,7 +64,7 @@ func StartMySQLGroup(ctx context.Context, dir string) (*SQLGroup, error) {
 		g := &SQLGroup{ports: ports[:GroupMembers]}
 		for i, port := range ports[GroupMembers:] {
 			g.members = append(g.members,
-				g.member(path, template, sqlDir(MemberDir(dir, i)), i, port))
+				g.member(path, sqlDir(MemberDir(dir, i)), i, port))
 		}
 		return g, nil
 	})

@@ -5,8 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -25,7 +23,7 @@ var errJoining = errors.New("not online in its group yet")
 // minority leaves after 5 s more, so clients that wait for its commit get an error. It then takes
 // no writes. After a failover the new primary holds transactions back until it has applied the old
 // primary's commits.
-func (g *SQLGroup) member(path string, template, dir sqlDir, i, port int) *SQLServer {
+func (g *SQLGroup) member(path string, dir sqlDir, i, port int) *SQLServer {
 	seeds := make([]string, 0, len(g.ports))
 	for _, p := range g.ports {
 		seeds = append(seeds, loopback(p))
@@ -41,21 +39,9 @@ func (g *SQLGroup) member(path string, template, dir sqlDir, i, port int) *SQLSe
 		"--group-replication-consistency=BEFORE_ON_PRIMARY_FAILOVER",
 		"--group-replication-recovery-get-public-key=ON",
 		"--group-replication-message-cache-size=134217728")...)
-	m.prepare = func(context.Context) error { return copyTemplate(template, dir) }
+	m.prepare = func(ctx context.Context) error { return dir.fill(ctx, mysqlTemplate(path)) }
 	m.ready = func(ctx context.Context) error { return g.memberReady(ctx, m) }
 	return m
-}
-
-// copyTemplate creates a member's data directory. It omits auto.cnf, which holds a server's
-// identity.
-func copyTemplate(template, dir sqlDir) error {
-	if err := dir.clear(); err != nil {
-		return err
-	}
-	if err := os.CopyFS(dir.data(), os.DirFS(template.data())); err != nil {
-		return fmt.Errorf("copy a data directory: %w", err)
-	}
-	return os.Remove(filepath.Join(dir.data(), "auto.cnf"))
 }
 
 // memberReady returns nil when a member answers. In a formed group the member must also be online,

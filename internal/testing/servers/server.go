@@ -236,16 +236,22 @@ func isFetched(server string) bool {
 	return slices.Contains(strings.Split(os.Getenv(EnvFetched), ","), server)
 }
 
-// fetched returns the start script of a program of an unpacked server. scripts/server-fetch writes
-// it as its last step. The default directory is in the XDG cache directory on every system.
-func fetched(server, name string) (string, error) {
+// serversDir returns the directory of the unpacked servers. The default is in the XDG cache
+// directory on every system.
+func serversDir() string {
 	dir := os.Getenv(EnvServersDir)
 	if cache := os.Getenv("XDG_CACHE_HOME"); dir == "" && cache != "" {
 		dir = filepath.Join(cache, "seckill")
 	} else if dir == "" {
 		dir = filepath.Join(os.Getenv("HOME"), ".cache", "seckill")
 	}
-	path := filepath.Join(dir, server, "current", "run-"+name)
+	return dir
+}
+
+// fetched returns the start script of a program of an unpacked server. scripts/server-fetch writes
+// it as its last step.
+func fetched(server, name string) (string, error) {
+	path := filepath.Join(serversDir(), server, "current", "run-"+name)
 	if _, err := os.Stat(path); err != nil {
 		return "", fmt.Errorf("%s is not unpacked: run `scripts/server-fetch %s` (%w)", name, server, err)
 	}

@@ -2,9 +2,9 @@ package servers
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"testing"
@@ -57,8 +57,9 @@ func startMariaDB(ctx context.Context, dir string, args ...string) (*SQLServer, 
 	if err != nil {
 		return nil, err
 	}
-	return startSQL(ctx, path, sqlDir(dir), func(ctx context.Context, dir sqlDir) error {
-		return dir.fill(ctx, install, "--auth-root-authentication-method=normal", "--skip-test-db")
+	return startSQL(ctx, path, sqlDir(dir), sqlTemplate{
+		server: path, install: install,
+		args: []string{"--auth-root-authentication-method=normal", "--skip-test-db"},
 	}, args...)
 }
 
@@ -67,10 +68,7 @@ func startMySQL(ctx context.Context, dir string) (*SQLServer, error) {
 	if err != nil {
 		return nil, err
 	}
-	install := func(ctx context.Context, dir sqlDir) error {
-		return dir.fill(ctx, path, "--initialize-insecure", noFilePriv)
-	}
-	return startSQL(ctx, path, sqlDir(dir), install, mysqlArgs()...)
+	return startSQL(ctx, path, sqlDir(dir), mysqlTemplate(path), mysqlArgs()...)
 }
 
 // noFilePriv disables the default, which names a missing directory of Debian's package.
@@ -88,10 +86,9 @@ func (d sqlDir) data() string     { return filepath.Join(string(d), "data") }
 func (d sqlDir) tmp() string      { return filepath.Join(string(d), "tmp") }
 func (d sqlDir) initFile() string { return filepath.Join(string(d), "init.sql") }
 
-// startSQL starts a server with all files in dir. install creates its data.
+// startSQL starts a server with all files in dir. Its data are a copy of the template.
 func startSQL(
-	ctx context.Context, path string, dir sqlDir, install func(context.Context, sqlDir) error,
-	args ...string,
+	ctx context.Context, path string, dir sqlDir, template sqlTemplate, args ...string,
 ) (*SQLServer, error) {
 	// The server reports its data directory without symbolic links.
 	resolved, err := filepath.EvalSymlinks(string(dir))
@@ -106,7 +103,7 @@ func startSQL(
 		}
 		s := newSQL(filepath.Base(path), path, dir, port,
 			append(args, "--init-file="+dir.initFile())...)
-		s.prepare = func(ctx context.Context) error { return install(ctx, dir) }
+		s.prepare = func(ctx context.Context) error { return dir.fill(ctx, template) }
 		return s, nil
 	})
 }
@@ -143,27 +140,20 @@ func runAsRoot() []string {
 	return nil
 }
 
-// fill creates the data directory. It replaces the directory of a start that lost its port. It also
-// writes the statements of each start, which create the tests' account. Each installation has its
-// own tmpdir, because two installations with the same one break each other.
-func (d sqlDir) fill(ctx context.Context, install string, args ...string) error {
-	if err := d.clear(); err != nil {
+// fill copies the template to the data directory. It replaces the directory of a start that lost its
+// port. It also writes the statements of each start, which create the tests' account.
+func (d sqlDir) fill(ctx context.Context, t sqlTemplate) error {
+	if err := errors.Join(d.clear(), d.writeAccount()); err != nil {
 		return err
 	}
+	return t.copyTo(ctx, d)
+}
+
+func (d sqlDir) writeAccount() error {
 	account := fmt.Sprintf("CREATE USER IF NOT EXISTS '%[1]s'@'127.0.0.1' IDENTIFIED BY '%[2]s';\n"+
 		"GRANT ALL PRIVILEGES ON *.* TO '%[1]s'@'127.0.0.1' WITH GRANT OPTION;\n", sqlUser,
 		sqlPassword)
-	if err := os.WriteFile(d.initFile(), []byte(account), 0o600); err != nil {
-		return err
-	}
-	args = append([]string{"--no-defaults", "--datadir=" + d.data(), "--tmpdir=" + d.tmp()},
-		args...)
-	cmd := exec.CommandContext(ctx, install, append(args, runAsRoot()...)...)
-	cmd.Dir = string(d)
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("make its data directory: %w\n%s", err, out)
-	}
-	return nil
+	return os.WriteFile(d.initFile(), []byte(account), 0o600)
 }
 
 // clear creates the directory for temporary files and deletes the data.
