@@ -158,8 +158,7 @@ func TestSQLite_UsesDurablePragmas(t *testing.T) {
 // TestMySQL_RejectsTextThatIsTooLong checks that MySQL rejects text that is longer than its column.
 // Without the strict mode it would store the first 255 characters and report no error.
 func TestMySQL_RejectsTextThatIsTooLong(t *testing.T) {
-	onEach(t, sqlServers, func(t *testing.T, dsn string) {
-		h := newFixture(t, dsn)
+	onEachMigrated(t, sqlServers, func(t *testing.T, h fixture) {
 		h.writeOrder(h.exposed(10, 1), 1)
 		long := strings.Repeat("x", 256)
 		err := h.read(t.Context()).Exec("UPDATE orders SET name = ?", long).Error
@@ -172,8 +171,7 @@ func TestMySQL_RejectsTextThatIsTooLong(t *testing.T) {
 // the lock of the goods row must not block the others forever.
 func TestMySQL_EndsAnIdleTransaction(t *testing.T) {
 	t.Parallel() // the test mostly waits
-	onEach(t, sqlServers, func(t *testing.T, dsn string) {
-		h := newFixture(t, dsn)
+	onEachMigrated(t, sqlServers, func(t *testing.T, h fixture) {
 		sale := h.exposed(10, 1)
 		asleep := must.Get(h.pool.Begin())(t)
 		must.Get(asleep.Exec("UPDATE sales SET version = version WHERE goods_id = ?",
@@ -204,8 +202,7 @@ func TestMySQL_StatementsOutsideTransactionsAreDurable(t *testing.T) {
 // connection does, with an error that names the lock.
 func TestMySQL_LockedTableEndsTheWait(t *testing.T) {
 	t.Parallel() // the test mostly waits
-	onEach(t, sqlServers, func(t *testing.T, dsn string) {
-		h := newFixture(t, dsn)
+	onEachMigrated(t, sqlServers, func(t *testing.T, h fixture) {
 		sale := h.exposed(10, 1)
 		backup := must.Get(h.pool.Conn(t.Context()))(t)
 		defer backup.Close()
@@ -222,8 +219,7 @@ func TestMySQL_LockedTableEndsTheWait(t *testing.T) {
 // TestMySQL_LockedSaleLeavesConnectionsToOthers holds the lock of one sale's row, as a process that
 // sleeps does, under many callers. Other sales change meanwhile.
 func TestMySQL_LockedSaleLeavesConnectionsToOthers(t *testing.T) {
-	onEach(t, sqlServers, func(t *testing.T, dsn string) {
-		h := newFixture(t, dsn)
+	onEachMigrated(t, sqlServers, func(t *testing.T, h fixture) {
 		sale, other := h.exposed(10, 1), h.exposed(10, 1)
 		asleep := must.Get(h.pool.Begin())(t)
 		must.Get(asleep.Exec("UPDATE sales SET version = version WHERE goods_id = ?",

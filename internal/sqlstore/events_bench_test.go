@@ -27,7 +27,7 @@ func BenchmarkEvents(b *testing.B) {
 	for _, d := range databases {
 		for _, size := range []int{100, 500} {
 			b.Run(fmt.Sprintf("%s/%d", d.name, size), func(b *testing.B) {
-				measureEvents(b, d.dsn(b), size)
+				measureEvents(b, d.empty(b), size)
 			})
 		}
 	}

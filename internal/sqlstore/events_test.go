@@ -230,8 +230,7 @@ func (h fixture) TestEvents_FiltersByMerchantTypeAndPosition(t *testing.T) {
 // before others and commits after they were placed.
 func TestEvents_LateCommitIsNotMissed(t *testing.T) {
 	t.Parallel()
-	onEach(t, sqlServers, func(t *testing.T, dsn string) {
-		h := newFixture(t, dsn)
+	onEachMigrated(t, sqlServers, func(t *testing.T, h fixture) {
 		slow, quick := h.exposed(5, 5), h.exposed(5, 5)
 		l := h.line(slow, 1, 1)
 		open, commit := make(chan bool), make(chan bool)
@@ -263,8 +262,7 @@ func TestEvents_LateCommitIsNotMissed(t *testing.T) {
 // once and those of each order in order, while several writers and sequencers run.
 func TestEvents_ReaderGetsEachOnceInOrder(t *testing.T) {
 	t.Parallel()
-	onEach(t, databases, func(t *testing.T, dsn string) {
-		h := newFixture(t, dsn)
+	onEachMigrated(t, databases, func(t *testing.T, h fixture) {
 		const sales, batches, size = 3, 5, 20
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()

@@ -1,6 +1,7 @@
 package sqlstore
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 	"reflect"
@@ -26,14 +27,32 @@ import (
 
 // database is a system that the tests run on.
 type database struct {
-	name string
-	dsn  func(testing.TB) string
+	name   string
+	server func(testing.TB) *servers.SQLServer // nil for SQLite
 }
 
-var databases = []database{
-	{"SQLite", sqliteFile},
-	{"MariaDB", func(tb testing.TB) string { return env.MariaDB(tb).NewDatabase(tb) }},
-	{"MySQL", func(tb testing.TB) string { return env.MySQL(tb).NewDatabase(tb) }},
+var databases = []database{{"SQLite", nil}, {"MariaDB", env.MariaDB}, {"MySQL", env.MySQL}}
+
+// empty returns a database without tables.
+func (d database) empty(tb testing.TB) string {
+	if d.server == nil {
+		return sqliteFile(tb)
+	}
+	return d.server(tb).NewDatabase(tb)
+}
+
+// migrated returns a database with the schema.
+func (d database) migrated(tb testing.TB) string {
+	migrate := func(dsn string) {
+		s := must.Get(Open(tb.Context(), dsn, ""))(tb)
+		require.NoError(tb, errors.Join(s.Migrate(tb.Context()), s.Close()))
+	}
+	if d.server == nil {
+		dsn := sqliteFile(tb)
+		migrate(dsn)
+		return dsn
+	}
+	return d.server(tb).NewCopy(tb, migrate)
 }
 
 func sqliteFile(tb testing.TB) string {
@@ -49,7 +68,18 @@ func onEach(t *testing.T, systems []database, test func(t *testing.T, dsn string
 	for _, d := range systems {
 		t.Run(d.name, func(t *testing.T) {
 			t.Parallel()
-			test(t, d.dsn(t))
+			test(t, d.empty(t))
+		})
+	}
+}
+
+// onEachMigrated runs a test on each system, in a database that has the schema and no rows.
+func onEachMigrated(t *testing.T, systems []database, test func(t *testing.T, h fixture)) {
+	t.Helper()
+	for _, d := range systems {
+		t.Run(d.name, func(t *testing.T) {
+			t.Parallel()
+			test(t, openFixture(t, d.migrated(t), ""))
 		})
 	}
 }

@@ -137,8 +137,7 @@ func (h fixture) rowsRead(calls func(*Store)) (read int64) {
 // and ten live sales. By the server's counters the lists of the workers examine few of these rows.
 func TestWorkerLists_ReadWhatTheyReturn(t *testing.T) {
 	const doublings, live = 14, 10
-	onEach(t, sqlServers, func(t *testing.T, dsn string) {
-		h := newFixture(t, dsn)
+	onEachMigrated(t, sqlServers, func(t *testing.T, h fixture) {
 		ctx, goods := t.Context(), h.exposed(5, 1).GoodsID
 		do := func(statement string, args ...any) {
 			_, err := h.schema.ExecContext(ctx, statement, args...) // without a deadline

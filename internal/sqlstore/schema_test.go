@@ -3,6 +3,7 @@ package sqlstore
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -42,6 +43,26 @@ func TestCheckSchema_RefusesAnOlderSchemaOnly(t *testing.T) {
 		require.NoError(t, h.db.Exec("DROP TABLE goose_db_version").Error)
 		require.NoError(t, h.checkSchema(t.Context()), "the version is not read again")
 	})
+}
+
+// TestFixture_CopyEqualsTheMigratedSchema checks that a copy of the schema equals that of the
+// migrations: columns, indexes, constraints, versions and first rows.
+func TestFixture_CopyEqualsTheMigratedSchema(t *testing.T) {
+	for _, d := range sqlServers {
+		t.Run(d.name, func(t *testing.T) {
+			t.Parallel()
+			copied, migrated := openFixture(t, d.migrated(t), ""), newFixture(t, d.empty(t))
+			tables := copied.tables()
+			for name, text := range tables { // MySQL names the default of a copied column
+				tables[name] = strings.ReplaceAll(text, " CHARACTER SET utf8mb4 COLLATE", " COLLATE")
+			}
+			require.Equal(t, migrated.tables(), tables)
+			require.NoError(t, copied.checkSchema(t.Context()))
+			for table := range migrated.tables() {
+				require.Equal(t, migrated.count(table), copied.count(table), table)
+			}
+		})
+	}
 }
 
 // TestCheckReadiness_ReadOnlyServerIsNotReady sets the variable of servers of its own. The cause is

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -36,6 +37,9 @@ type SQLServer struct {
 	*Server
 	base  *mysql.Config // login data; the database is not used
 	names atomic.Int64
+
+	filling sync.Mutex
+	model   string // the database that NewCopy copies, "" before its first call
 
 	// recovers is the time, in Unix nanoseconds, since when a group's member has been recovering.
 	// It is 0 if the member is not recovering.

@@ -54,9 +54,8 @@ func open(t *testing.T, units int64, startsIn time.Duration) *fixture {
 	h := &fixture{t: t, client: redis.NewClient(&redis.Options{Addr: env.Redis(t).Addr()})}
 	t.Cleanup(func() { require.NoError(t, h.client.Close()) })
 	require.NoError(t, h.client.FlushAll(t.Context()).Err())
-	h.store = must.Get(sqlstore.Open(t.Context(), env.MySQL(t).NewDatabase(t), ""))(t)
+	h.store = must.Get(sqlstore.Open(t.Context(), env.MySQL(t).NewCopy(t, migrate(t)), ""))(t)
 	t.Cleanup(func() { require.NoError(t, h.store.Close()) })
-	require.NoError(t, h.store.Migrate(t.Context()))
 	h.redis = redisstore.New(h.client, redisstore.Options{})
 	now := time.Now()
 	sale := seckill.NewSale{
@@ -68,6 +67,14 @@ func open(t *testing.T, units int64, startsIn time.Duration) *fixture {
 	h.newService()
 	h.rebuild()
 	return h
+}
+
+// migrate returns a function that creates the schema in a database.
+func migrate(t *testing.T) func(dsn string) {
+	return func(dsn string) {
+		store := must.Get(sqlstore.Open(t.Context(), dsn, ""))(t)
+		require.NoError(t, errors.Join(store.Migrate(t.Context()), store.Close()))
+	}
 }
 
 // newService makes a service that remembers nothing.
