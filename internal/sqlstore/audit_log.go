@@ -40,8 +40,7 @@ func (auditRow) TableName() string { return "sale_audit" }
 func (s *Store) AuditTrail(
 	ctx context.Context, f salechange.AuditFilter, before string, limit int,
 ) ([]salechange.AuditEntry, error) {
-	read := func(where ...any) ([]salechange.AuditEntry, error) {
-		q := s.read(ctx)
+	read := func(q *gorm.DB, where ...any) ([]salechange.AuditEntry, error) {
 		if f.GoodsID != 0 {
 			q = q.Where("goods_id = ?", f.GoodsID)
 		}
@@ -54,21 +53,25 @@ func (s *Store) AuditTrail(
 		return list("list the audit log", newest(q, "id", before, limit), auditRow.entry)
 	}
 	if f.MerchantID == "" {
-		return read()
+		return read(s.read(ctx))
 	}
-	owner, err := json.Marshal(f.MerchantID)
+	all, err := read(byIndex(s.read(ctx), "sale_audit", "sale_audit_by_actor"),
+		"actor_id = ? AND actor_role = ?", f.MerchantID, seckill.Merchant)
 	if err != nil {
 		return nil, err
 	}
-	var all []salechange.AuditEntry
-	for _, part := range [][]any{
-		{"goods_id IN (SELECT goods_id FROM sales WHERE merchant_id = ?)", f.MerchantID},
-		{"actor_id = ? AND actor_role = ?", f.MerchantID, seckill.Merchant},
-		// The entry of a webhook or an API key names its owner as the column's serializer writes
-		// it.
-		{"goods_id = 0 AND INSTR(became, ?) > 0", `"ownerId":` + string(owner)},
-	} {
-		found, err := read(part...)
+	// Where the merchant's actions fill the page, older entries are not on it. Without that bound
+	// the page of a merchant with many sales would read all their entries.
+	above := ""
+	if len(all) == limit && limit > 0 {
+		above = all[limit-1].ID
+	}
+	parts, err := s.partsOfMerchant(ctx, f, above)
+	if err != nil {
+		return nil, err
+	}
+	for _, part := range parts {
+		found, err := read(s.read(ctx), part...)
 		if err != nil {
 			return nil, err
 		}
@@ -79,6 +82,31 @@ func (s *Store) AuditTrail(
 	})
 	all = slices.CompactFunc(all, func(x, y salechange.AuditEntry) bool { return x.ID == y.ID })
 	return all[:min(limit, len(all))], nil
+}
+
+// partsOfMerchant returns conditions that select, by the primary key, the entries with ids above
+// one that are of a merchant's sales, webhooks or API keys.
+func (s *Store) partsOfMerchant(
+	ctx context.Context, f salechange.AuditFilter, above string,
+) (parts [][]any, err error) {
+	// The entry of a webhook or an API key names its owner as the column's serializer writes it.
+	owner, err := json.Marshal(f.MerchantID)
+	if err != nil {
+		return nil, err
+	}
+	q := s.read(ctx).Model(&saleRow{}).Where("merchant_id = ?", f.MerchantID)
+	if f.GoodsID != 0 {
+		q = q.Where("goods_id = ?", f.GoodsID)
+	}
+	var goods []int64
+	if err := q.Pluck("goods_id", &goods).Error; err != nil {
+		return nil, wrapError("list a merchant's sales", err)
+	}
+	for part := range slices.Chunk(goods, chunkOf(s.db)) {
+		parts = append(parts, []any{"goods_id IN ? AND id > ?", part, above})
+	}
+	return append(parts, []any{"goods_id = 0 AND id > ? AND INSTR(became, ?) > 0", above,
+		`"ownerId":` + string(owner)}), nil
 }
 
 func (r auditRow) entry() salechange.AuditEntry {

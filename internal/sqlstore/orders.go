@@ -27,7 +27,9 @@ func (s *Store) OrdersOfGoods(
 ) ([]order.Order, error) {
 	return readReplica(ctx, s, func(q *gorm.DB) ([]order.Order, error) {
 		q = q.Where("goods_id = ?", goodsID)
-		if status != "" {
+		if status == "" {
+			q = byIndex(q, "orders", "PRIMARY")
+		} else {
 			q = q.Where("status = ?", status)
 		}
 		return list("list a sale's orders", newest(q, "order_sn", before, limit), orderRow.order)

@@ -31,7 +31,7 @@ func (s *Store) SalesOf(
 ) ([]seckill.Sale, error) {
 	q := s.read(ctx)
 	if merchantID != "" {
-		q = q.Where("merchant_id = ?", merchantID)
+		q = byIndex(q, "sales", "sales_of_merchant").Where("merchant_id = ?", merchantID)
 	}
 	return list("list sales", newestSales(q, below, limit), saleRow.sale)
 }

@@ -286,14 +286,16 @@ func (s *Store) DueEndpoints(
 	if err != nil || len(rows) == 0 {
 		return nil, wrapError(op, err)
 	}
-	last, err := s.lastEvents(ctx, rows)
+	mayIdle := func(r endpointRow) bool {
+		return r.Retries == 0 && r.FailingSince == nil && !r.AllSales
+	}
+	last, err := s.lastEvents(ctx, filter(rows, mayIdle))
 	if err != nil {
 		return nil, wrapError(op, err)
 	}
 	var idle []string
 	due := filter(rows, func(r endpointRow) bool {
-		idles := r.Retries == 0 && r.FailingSince == nil && !r.AllSales &&
-			last[r.OwnerID] <= r.Position
+		idles := mayIdle(r) && last[r.OwnerID] <= r.Position
 		if idles {
 			idle = append(idle, r.ID)
 		}
@@ -312,20 +314,32 @@ func unleased(q *gorm.DB, now time.Time) *gorm.DB {
 	return notLater(q, "lease_until", now, webhook.LeaseTime)
 }
 
-// lastEvents returns the position of the last event of each endpoint's owner. It may lack those
-// that every endpoint has.
+// lastEvents returns the position of the last event of the owners of endpoints, for owners with an
+// event that one of their endpoints lacks. It reads the events of each owner from the owner's own
+// position on: those behind another owner's endpoint may be many.
 func (s *Store) lastEvents(
 	ctx context.Context, endpoints []endpointRow,
 ) (map[string]int64, error) {
-	owners, from := make([]string, len(endpoints)), endpoints[0].Position
-	for i, e := range endpoints {
-		owners[i], from = e.OwnerID, min(from, e.Position)
+	from := make(map[string]int64, len(endpoints))
+	for _, e := range endpoints {
+		if first, known := from[e.OwnerID]; !known || e.Position < first {
+			from[e.OwnerID] = e.Position
+		}
+	}
+	last := make(map[string]int64, len(from))
+	if len(from) == 0 {
+		return last, nil
+	}
+	var lacking []string
+	var args []any
+	for owner, position := range from {
+		lacking = append(lacking, "merchant_id = ? AND position > ?")
+		args = append(args, owner, position)
 	}
 	var found []eventRow
 	err := s.read(ctx).Select("merchant_id", "MAX(position) AS position").
-		Where("merchant_id IN ? AND position > ?", owners, from).
+		Where(strings.Join(lacking, " OR "), args...).
 		Group("merchant_id").Find(&found).Error
-	last := make(map[string]int64, len(found))
 	for _, r := range found {
 		last[r.MerchantID] = *r.Position
 	}
