@@ -23,6 +23,15 @@ type browser struct {
 	ctx   context.Context
 	ends  []func()
 	trust error
+
+	mu   sync.Mutex
+	idle []profile
+}
+
+// profile is a tab with cookies and storage of its own.
+type profile struct {
+	ctx context.Context
+	end context.CancelFunc
 }
 
 var chrome *browser
@@ -59,6 +68,30 @@ func (b *browser) start(t testing.TB) context.Context {
 	})
 	require.NoError(t, b.trust, "start %s (make services installs it)", chromium())
 	return b.ctx
+}
+
+// profile returns an empty profile. It takes one that a visitor has left, if there is one: the
+// process, the caches and the compiled scripts of a new one cost more than most tests.
+func (b *browser) profile(t testing.TB) profile {
+	t.Helper()
+	ctx := b.start(t)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if last := len(b.idle) - 1; last >= 0 {
+		p := b.idle[last]
+		b.idle = b.idle[:last]
+		return p
+	}
+	var p profile
+	p.ctx, p.end = chromedp.NewContext(ctx, chromedp.WithNewBrowserContext())
+	return p
+}
+
+// leave gives back a profile that is empty again.
+func (b *browser) leave(p profile) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.idle = append(b.idle, p)
 }
 
 // keepPriority takes the right to change priorities from a browser that root starts. It would run

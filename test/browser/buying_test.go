@@ -415,7 +415,7 @@ func withoutScripts(t *testing.T, h fixture) {
 	goods := h.sells(t, sale{title: "A thing to read about"})
 	v := h.visits(t)
 	v.signIn(h.token(t, seckill.Merchant, 1, "Mei"))
-	v.do(func(ctx context.Context, tab *chromedp.Target) (chromedp.Void, error) {
+	v.alter(func(ctx context.Context, tab *chromedp.Target) (chromedp.Void, error) {
 		_, err := cdp.Call(ctx, tab, emulation.SetScriptExecutionDisabled,
 			emulation.SetScriptExecutionDisabledParams{Value: true})
 		return chromedp.Void{}, err

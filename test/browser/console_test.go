@@ -294,7 +294,7 @@ func TestConsole_EditKeepsTheHourThatComesTwice(t *testing.T) {
 	}
 	require.NoError(t, api.Do(t.Context(), "POST", "/admin/sales", begins, &sale))
 	v := h.enters(t, desktop, seckill.Merchant, 1, "Mei")
-	v.do(func(ctx context.Context, tab *chromedp.Target) (chromedp.Void, error) {
+	v.alter(func(ctx context.Context, tab *chromedp.Target) (chromedp.Void, error) {
 		zone := emulation.SetTimezoneOverrideParams{TimezoneID: "America/New_York"}
 		_, err := cdp.Call(ctx, tab, emulation.SetTimezoneOverride, zone)
 		return chromedp.Void{}, err

@@ -68,10 +68,10 @@ func toTheReceipt(t *testing.T, h fixture) {
 	v.press("#print")
 	require.Equal(t, 1, ask[int](v, "window.printed"))
 	v.fitsEverybody("a receipt")
-	v.do(printed("print"))
+	v.alter(printed("print"))
 	v.becomes("paper has no buttons", `document.querySelector('.paper').checkVisibility() &&
 		![...document.querySelectorAll('button, .top, .foot')].some((e) => e.checkVisibility())`)
-	v.do(printed(""))
+	v.alter(printed(""))
 
 	var done json.RawMessage
 	require.NoError(t, h.client(t, seckill.Merchant, 1).Do(t.Context(), "POST",

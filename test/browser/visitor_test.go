@@ -79,32 +79,68 @@ type visitor struct {
 	base   string
 	device device
 
+	scripts []page.ScriptIdentifier // of before
+	altered bool                    // no other visitor may get the tab
+
 	mu      sync.Mutex
 	issuer  string   // an origin that pages may lead to; "": none
 	faults  []string // violations of the rules of all pages
 	offline bool     // the test has cut the network
 }
 
-// visit opens a profile. The test fails at its end where any page that was opened had a fault.
+// visit opens an empty profile. The test fails at its end where any page that was opened had a
+// fault.
 func visit(t testing.TB, base string, d device) *visitor {
 	t.Helper()
-	ctx, end := chromedp.NewContext(chrome.start(t), chromedp.WithNewBrowserContext())
-	return newTab(ctx, end, t, base, d)
+	p := chrome.profile(t)
+	return newTab(p.ctx, t, base, d, func(v *visitor) {
+		if !t.Failed() && v.empties(p.ctx) {
+			chrome.leave(p)
+			return
+		}
+		p.end()
+	})
+}
+
+// empties removes what the visitor's pages have stored in the tab, and reports whether it is like a
+// new one.
+func (v *visitor) empties(tab context.Context) bool {
+	if v.altered || v.issuer != "" {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(tab, patience)
+	defer cancel()
+	return chromedp.Do(ctx,
+		chromedp.Navigate(v.base+"/sales"), // no page: its scripts would store something
+		chromedp.Evaluate[chromedp.Void](`localStorage.clear(); sessionStorage.clear()`),
+		func(ctx context.Context, tab *chromedp.Target) (chromedp.Void, error) {
+			_, err := cdp.Call(ctx, tab, network.ClearBrowserCookies, cdp.Empty{})
+			for _, script := range v.scripts {
+				_, failed := cdp.Call(ctx, tab, page.RemoveScriptToEvaluateOnNewDocument,
+					page.RemoveScriptToEvaluateOnNewDocumentParams{Identifier: script})
+				err = errors.Join(err, failed)
+			}
+			return chromedp.Void{}, err
+		},
+	) == nil
 }
 
 // secondTab opens another tab of the visitor's profile.
 func (v *visitor) secondTab() *visitor {
 	v.t.Helper()
+	v.altered = true // the second tab may write to the profile while it closes
 	ctx, end := chromedp.NewContext(v.ctx)
-	return newTab(ctx, end, v.t, v.base, v.device)
+	return newTab(ctx, v.t, v.base, v.device, func(*visitor) { end() })
 }
 
+// newTab opens a tab, which end leaves.
 func newTab(
-	ctx context.Context, end context.CancelFunc, t testing.TB, base string, d device,
+	tab context.Context, t testing.TB, base string, d device, end func(*visitor),
 ) *visitor {
 	t.Helper()
+	require.NoError(t, chromedp.Do(tab), "open a tab") // which ends with this context
+	ctx, deafen := context.WithCancel(tab)
 	v := &visitor{t: t, ctx: ctx, base: base, device: d}
-	require.NoError(t, chromedp.Do(ctx), "open a tab")
 	require.NoError(t, chromedp.Listen(ctx, v.hear))
 	v.do(d.hold)
 	t.Cleanup(func() {
@@ -112,7 +148,8 @@ func newTab(
 			test := strings.ReplaceAll(t.Name(), "/", "-")
 			v.keep(filepath.Join(os.TempDir(), "seckill-browser-failed-"+test+"-"+d.name+".png"))
 		}
-		end()
+		deafen()
+		end(v)
 		v.mu.Lock()
 		defer v.mu.Unlock()
 		for _, fault := range v.faults {
@@ -237,9 +274,17 @@ func (v *visitor) before(script string) {
 	v.t.Helper()
 	v.do(func(ctx context.Context, tab *chromedp.Target) (chromedp.Void, error) {
 		early := page.AddScriptToEvaluateOnNewDocumentParams{Source: script}
-		_, err := cdp.Call(ctx, tab, page.AddScriptToEvaluateOnNewDocument, early)
+		added, err := cdp.Call(ctx, tab, page.AddScriptToEvaluateOnNewDocument, early)
+		v.scripts = append(v.scripts, added.Identifier)
 		return chromedp.Void{}, err
 	})
+}
+
+// alter takes a step after which no other visitor gets the tab.
+func (v *visitor) alter(step chromedp.Action[chromedp.Void]) {
+	v.t.Helper()
+	v.altered = true
+	v.do(step)
 }
 
 // cutOff cuts the visitor's tab off from the network, or connects it again.
@@ -248,7 +293,7 @@ func (v *visitor) cutOff(offline bool) {
 	v.mu.Lock()
 	v.offline = v.offline || offline // the log of the last failed call may come later
 	v.mu.Unlock()
-	v.do(func(ctx context.Context, tab *chromedp.Target) (chromedp.Void, error) {
+	v.alter(func(ctx context.Context, tab *chromedp.Target) (chromedp.Void, error) {
 		rule := &network.Conditions{Offline: offline, DownloadThroughput: -1, UploadThroughput: -1}
 		_, err1 := cdp.Call(ctx, tab, network.EmulateNetworkConditionsByRule,
 			network.EmulateNetworkConditionsByRuleParams{MatchedNetworkConditions: []*network.Conditions{rule}})
@@ -265,7 +310,7 @@ func (v *visitor) sleeps(asleep bool) {
 	state := map[bool]page.SetWebLifecycleStateState{
 		true: page.SetWebLifecycleStateStateFrozen, false: page.SetWebLifecycleStateStateActive,
 	}[asleep]
-	v.do(func(ctx context.Context, tab *chromedp.Target) (chromedp.Void, error) {
+	v.alter(func(ctx context.Context, tab *chromedp.Target) (chromedp.Void, error) {
 		_, err := cdp.Call(ctx, tab, page.SetWebLifecycleState,
 			page.SetWebLifecycleStateParams{State: state})
 		if err == nil && !asleep {
