@@ -18,9 +18,9 @@ import (
 )
 
 // chunk is how many rows or keys one statement contains. An order has 19 columns, and MySQL accepts
-// 65,535 placeholders. MariaDB makes a subquery of a list of 1000 or more, and then ignores the range
-// of a later column. SQLite's driver searches its placeholders
-// linearly, so short statements are faster there and cost no round trip.
+// 65,535 placeholders. MariaDB makes a subquery of a list of 1000 keys or more, and ignores the
+// range of a later column then. SQLite's driver searches its placeholders linearly, so short
+// statements are faster there and cost no round trip.
 const (
 	chunk       = 999
 	sqliteChunk = 100

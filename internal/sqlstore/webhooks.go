@@ -314,9 +314,9 @@ func unleased(q *gorm.DB, now time.Time) *gorm.DB {
 	return notLater(q, "lease_until", now, webhook.LeaseTime)
 }
 
-// lastEvents returns the position of the last event of the owners of endpoints, for owners with an
-// event that one of their endpoints lacks. It reads the events of each owner from the owner's own
-// position on: those behind another owner's endpoint may be many.
+// lastEvents returns the position of each owner's last event, for owners with an event that one of
+// the endpoints lacks. It reads an owner's events from the position of the owner's own endpoints
+// on, because the events since another owner's position may be many.
 func (s *Store) lastEvents(
 	ctx context.Context, endpoints []endpointRow,
 ) (map[string]int64, error) {
