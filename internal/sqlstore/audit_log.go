@@ -105,8 +105,10 @@ func (s *Store) partsOfMerchant(
 	for part := range slices.Chunk(goods, chunkOf(s.db)) {
 		parts = append(parts, []any{"goods_id IN ? AND id > ?", part, above})
 	}
-	return append(parts, []any{"goods_id = 0 AND id > ? AND INSTR(became, ?) > 0", above,
-		`"ownerId":` + string(owner)}), nil
+	return append(parts, []any{
+		"goods_id = 0 AND id > ? AND INSTR(became, ?) > 0", above,
+		`"ownerId":` + string(owner),
+	}), nil
 }
 
 func (r auditRow) entry() salechange.AuditEntry {
