@@ -139,6 +139,20 @@ func TestProbes_UseExistingPorts(t *testing.T) {
 	}
 }
 
+// TestMemoryLimits_LeaveAFifth checks that the programs' own limit is at most four fifths of their
+// container's. The kernel counts what Go does not, such as the buffers of connections.
+func TestMemoryLimits_LeaveAFifth(t *testing.T) {
+	for _, d := range of[*appsv1.Deployment](build(t, base)) {
+		c := d.Spec.Template.Spec.Containers[0]
+		i := slices.IndexFunc(c.Env,
+			func(e corev1.EnvVar) bool { return e.Name == "SECKILL_MEMORY_LIMIT" })
+		require.GreaterOrEqual(t, i, 0, d.Name)
+		limit, err := strconv.ParseInt(c.Env[i].Value, 10, 64)
+		require.NoError(t, err, d.Name)
+		require.LessOrEqual(t, limit<<20, c.Resources.Limits.Memory().Value()*4/5, d.Name)
+	}
+}
+
 // TestReferences_Exist checks that each budget, autoscaler, service and policy refers to an
 // existing workload.
 func TestReferences_Exist(t *testing.T) {
