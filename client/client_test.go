@@ -100,8 +100,8 @@ func TestClient_LosesNoAnswerForHeaders(t *testing.T) {
 	})
 }
 
-// TestRate_IsReadAndWrittenUnchanged checks that a program which reads a rate and sends it back does
-// not change it.
+// TestRate_IsReadAndWrittenUnchanged checks that a program which reads a rate and sends it back
+// does not change it.
 func TestRate_IsReadAndWrittenUnchanged(t *testing.T) {
 	const sent = `{"maxBurstSeconds":0.123456789,"permitsPerSecond":123456.789}`
 	var rate client.Rate

@@ -18,8 +18,8 @@
 // # Errors
 //
 // A denial is no error: Allow and Reserve report it in the Decision. Wait, which has no other way
-// to report it, returns ErrLimited. ErrUnavailable means that Redis did not decide in time; FailOpen
-// and FailLocal choose another answer. Every other error is the context's, or ErrPermits.
+// to report it, returns ErrLimited. ErrUnavailable means that Redis did not decide in time;
+// FailOpen and FailLocal choose another answer. Every other error is the context's, or ErrPermits.
 //
 // # Subpackages
 //

@@ -19,9 +19,10 @@ type Store struct {
 func Memory() Store { return Store{} }
 
 // Redis keeps the permits in a Redis 6.2 or later, in a Redis Cluster, or in the servers of a Ring.
-// A key expires when it is full again. Limiters with the same prefix and algorithm share the permits
-// of a key; a SlidingWindow of up to 100 Permits is a SlidingLog. A Limiter has up to 100,000 keys
-// in Redis at once, and decides about further ones by its share of the limit (Processes).
+// A key expires when it is full again. Limiters with the same prefix and algorithm share the
+// permits of a key; a SlidingWindow of up to 100 Permits is a SlidingLog. A Limiter has up to
+// 100,000 keys in Redis at once, and decides about further ones by its share of the limit
+// (Processes).
 //
 // The client needs ContextTimeoutEnabled, so that Timeout applies, and MaxRetries: -1, because a
 // repeated call takes permits again. A ClusterClient needs a ClusterStateReloadInterval of a

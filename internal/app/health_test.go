@@ -241,8 +241,8 @@ func TestHealth_DrainingNodeIsNotReady(t *testing.T) {
 	require.Equal(t, "draining", answered["node"])
 }
 
-// TestHealth_LogsNothingForACallerThatIsGone checks a probe that hung up and a program that stops in
-// its first moments: the servers are well.
+// TestHealth_LogsNothingForACallerThatIsGone checks a probe that hung up and a program that stops
+// in its first moments: the servers are well.
 func TestHealth_LogsNothingForACallerThatIsGone(t *testing.T) {
 	h := openIdle(t, time.Minute)
 	var log strings.Builder

@@ -15,6 +15,6 @@ func (w WebhookSecrets) Open(endpointID, kept string) (string, error) {
 	return w.Keys.openText(kept, endpointData(endpointID))
 }
 
-// endpointData differs from the additional data of any address, which begins with another text, and
-// of any phone number, which is 8 bytes or begins with a byte of 255.
+// endpointData differs from the additional data of addresses and phone numbers. An address begins
+// with another text. A phone number is 8 bytes or begins with a byte of 255.
 func endpointData(endpointID string) []byte { return []byte("webhook endpoint " + endpointID) }

@@ -222,8 +222,8 @@ func TestPages_SayThatUnitsMayReturn(t *testing.T) {
 	becomes("Sold out")
 }
 
-// TestPages_AreCountedByTheirReason checks what the metrics have: an alert compares the answers with
-// UNAVAILABLE to all. The issuer of this API has not answered.
+// TestPages_AreCountedByTheirReason checks what the metrics have: an alert compares the answers
+// with UNAVAILABLE to all. The issuer of this API has not answered.
 func TestPages_AreCountedByTheirReason(t *testing.T) {
 	t.Parallel()
 	h := newFixture(t)

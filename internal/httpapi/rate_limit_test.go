@@ -171,8 +171,9 @@ func TestRateLimits_ComeAfterOtherRefusals(t *testing.T) {
 	require.Eventually(t, func() bool { return h.ask("GET", "/sales", "").Status == 429 },
 		time.Minute, 10*time.Millisecond)
 	for _, c := range must.Get(badrequests.Cases(f))(t) {
-		// Sessions are not in the contract: their limits come before their tokens. A change of a sale
-		// that its state forbids has taken a permit. This fixture allows webhooks to its own machine.
+		// Sessions are not in the contract: their limits come before their tokens. A change of a
+		// sale that its state forbids has taken a permit. This fixture allows webhooks to its own
+		// machine.
 		if c.Status == http.StatusConflict || c.Field == "url" || c.Target == "/session" {
 			continue
 		}

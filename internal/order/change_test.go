@@ -67,9 +67,9 @@ func TestChange_OlderThanCloseDoesNotReopen(t *testing.T) {
 	require.EqualValues(t, 1, v.PerBuyerLimit, "closing brings the whole row")
 }
 
-// TestChange_RulesAreAnsweredOnceBuyersHaveThem checks that a new end, limit or rate is answered 503
-// while Redis lacks it. An API that talks to another master than the one that may have the sale open
-// answers 503, too. The same key brings it to buyers.
+// TestChange_RulesAreAnsweredOnceBuyersHaveThem checks that a new end, limit or rate is answered
+// 503 while Redis lacks it. An API that talks to another master than the one that may have the sale
+// open answers 503, too. The same key brings it to buyers.
 func TestChange_RulesAreAnsweredOnceBuyersHaveThem(t *testing.T) {
 	end := time.Now().Add(-time.Minute).UTC().Truncate(time.Millisecond)
 	for name, c := range map[string]salechange.Change{

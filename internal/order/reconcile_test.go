@@ -77,9 +77,9 @@ func TestReconcile_ReportsTotalsAfterAMoveOnItsWay(t *testing.T) {
 	require.Equal(t, seckill.Differences{Totals: 1}, h.reconcileOnce(r, goods).Found)
 }
 
-// TestReconcile_ReportsMovesThatWaitTooLong checks from which age a stock move that Redis lacks is a
-// difference. One that is dated ahead of every planned return waits too long: MySQL's clock was set
-// back.
+// TestReconcile_ReportsMovesThatWaitTooLong checks from which age a stock move that Redis lacks is
+// a difference. One that is dated ahead of every planned return waits too long: MySQL's clock was
+// set back.
 func TestReconcile_ReportsMovesThatWaitTooLong(t *testing.T) {
 	h := newFixture(t)
 	goods := h.exposeSale(5, 2).GoodsID

@@ -14,7 +14,7 @@ const RedisDeadline = 2 * time.Second
 type SaleReader interface {
 	// Sale returns one sale; NotFound if there is none or it is a draft.
 	Sale(ctx context.Context, goodsID int64) (seckill.View, error)
-	// ExposedSale is Sale for a goods id that a valid path or order number names. Only exposed sales
-	// have these, so a sale that another node has exposed just now is not unknown.
+	// ExposedSale is Sale for a goods id that a valid path or order number names. Only exposed
+	// sales have these, so a sale that another node has exposed just now is not unknown.
 	ExposedSale(ctx context.Context, goodsID int64) (seckill.View, error)
 }

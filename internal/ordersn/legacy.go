@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// legacyKey verifies the numbers of the releases before random paths were numbers: 58 characters of
-// base32hex that contain a UUIDv7, the goods id, the epoch of the reservation, and 8 bytes of
+// legacyKey verifies the numbers of the releases before random paths were numbers. They are 58
+// characters of base32hex: a UUIDv7, the goods id, the epoch of the reservation, and 8 bytes of
 // HMAC-SHA256. Nothing makes them any more.
 type legacyKey []byte
 

@@ -8,9 +8,9 @@ import (
 // logEngine is a sliding log: exact in every window, but it records each admission of
 // the last interval (n permits are one entry).
 //
-// Sub-windows are a log whose times are rounded up to the end of a part of the interval, so that it
-// has one entry for each part, like LeapArray of Alibaba Sentinel. No window exceeds the limit, and
-// a permit returns up to one part late.
+// Sub-windows are a log whose times are rounded up to the end of a part of the interval. It has one
+// entry for each part, like LeapArray of Alibaba Sentinel. No window exceeds the limit, and a
+// permit returns up to one part late.
 type logEngine struct {
 	entries []logged
 	count   int64

@@ -170,8 +170,8 @@ func TestLimiter_SwingingClockCreatesFewPermits(t *testing.T) {
 	})
 }
 
-// TestLimiter_KeyOutlivesASwingingClock has a clock that is ahead by more than the bucket's level. In
-// a real Redis a key expires by this clock, so the test deletes it then.
+// TestLimiter_KeyOutlivesASwingingClock has a clock that is ahead by more than the bucket's level.
+// In a real Redis a key expires by this clock, so the test deletes it then.
 func TestLimiter_KeyOutlivesASwingingClock(t *testing.T) {
 	const burst, swings, later = 20, 5, 10 * time.Minute // Redis keeps a test's keys so much longer
 	client, clock := newClient(t, servers.Redis(t).Addr()), testclock.New()

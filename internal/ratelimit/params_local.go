@@ -9,8 +9,8 @@ const (
 	maxParts = 1000
 	// maxLogged bounds a sliding log's memory.
 	maxLogged = 1_000_000
-	// MaxSharedLog is the largest limit of a sliding log in Redis, which reads the whole log for each
-	// decision.
+	// MaxSharedLog is the largest limit of a sliding log in Redis, which reads the whole log for
+	// each decision.
 	MaxSharedLog = 100
 )
 

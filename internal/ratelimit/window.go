@@ -43,8 +43,8 @@ func (s fixedState) status(t *Params, now int64) answer {
 	return a
 }
 
-// refund credits the window only if it was the one charged, at the time booked. A clock that was set
-// back since may be in an earlier window.
+// refund credits the window only if it was the one charged, at the time booked. A clock that was
+// set back since may be in an earlier window.
 func (s *fixedState) refund(t *Params, now, booked, n int64) {
 	s.reanchor(now)
 	at := s.at(t, now)

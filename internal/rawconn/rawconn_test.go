@@ -192,7 +192,8 @@ func TestConn_PoolsFindWhatItsPeerDid(t *testing.T) {
 	near, far := pair(t)
 	near = wrap(near)
 	raw := must.Get(near.(syscall.Conn).SyscallConn())(t)
-	// check returns the number of bytes that wait, at most one, or -1 if its function was not called.
+	// check returns the number of bytes that wait, at most one, or -1 if its function was not
+	// called.
 	check := func() int {
 		n := -1
 		require.NoError(t, raw.Read(func(fd uintptr) bool {

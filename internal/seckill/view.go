@@ -50,8 +50,8 @@ type Differences struct {
 	Unsettled int `json:"unsettled"`
 	// Unwritten counts orders that are pending for more than a minute and not in MySQL.
 	Unwritten int `json:"unwritten"`
-	// Unreleased counts stock moves and cuts that Redis has not applied, if the oldest is older than
-	// 5 s.
+	// Unreleased counts stock moves and cuts that Redis has not applied, if the oldest is older
+	// than 5 s.
 	Unreleased int `json:"notReleased"`
 	// Totals is 1 if the totals differ while nothing is in transit.
 	Totals int `json:"totals"`

@@ -14,11 +14,11 @@ import (
 	"flashsale.dev/seckill/internal/seckill/salechange"
 )
 
-// DueRefunds lists at most limit payments whose refund is due, the longest due first. Where more are
-// due, up to half of them are those without an attempt, the last due first: a provider may answer
-// slowly, or refuse the refunds of one sale for days, and new ones must not wait for all of them.
-// A refund is due too if its last attempt, or else its due time, is after now: the server's clock
-// was set back since.
+// DueRefunds lists at most limit payments whose refund is due, the longest due first. Where more
+// are due, up to half of them are those without an attempt, the last due first: a provider may
+// answer slowly, or refuse the refunds of one sale for days, and new ones must not wait for all of
+// them. A refund is due too if its last attempt, or else its due time, is after now: the server's
+// clock was set back since.
 func (s *Store) DueRefunds(
 	ctx context.Context, now time.Time, limit int,
 ) ([]payment.Refund, error) {

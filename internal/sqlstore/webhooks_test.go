@@ -160,8 +160,8 @@ func (h fixture) TestDueEndpoints_HaveSomethingToSend(t *testing.T) {
 
 // TestDueEndpoints_IdleOnesMoveToTheHead checks that an event of one merchant makes no endpoint of
 // another due. Idle endpoints have the event's position then, so that it can be deleted, unless
-// somebody serves them. An operator's endpoint of all sales is due, and so is one whose last attempt
-// failed, because its events may be deleted.
+// somebody serves them. An operator's endpoint of all sales is due, and so is one whose last
+// attempt failed, because its events may be deleted.
 func (h fixture) TestDueEndpoints_IdleOnesMoveToTheHead(t *testing.T) {
 	ctx := t.Context()
 	create := func(id string, allSales bool) webhook.Endpoint {

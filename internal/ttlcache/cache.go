@@ -118,8 +118,8 @@ func (c *Cache[K, V]) load(
 }
 
 // store keeps an entry unless the cache is full of other ones. Callers may choose the keys, so a
-// bound is needed to protect the memory. It searches for entries that are too old once a second: with
-// thousands of keys, a search for each load would take a good part of a processor.
+// bound is needed to protect the memory. It searches for entries that are too old once a second:
+// with thousands of keys, a search for each load would take a good part of a processor.
 func (c *Cache[K, V]) store(key K, e entry[V]) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -51,8 +51,8 @@ func BenchmarkReserve(b *testing.B) {
 	}
 }
 
-// BenchmarkReserveLater measures the reserve script in a sale of which a million paths were used and
-// their orders written. It stands beside a new sale, and beside the bare commands with as many
+// BenchmarkReserveLater measures the reserve script in a sale of which a million paths were used
+// and their orders written. It stands beside a new sale, and beside the bare commands with as many
 // buyers: Redis itself is slower in a large hash.
 func BenchmarkReserveLater(b *testing.B) {
 	client, cpu := newRedis(b)

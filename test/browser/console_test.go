@@ -220,8 +220,8 @@ func (v *visitor) publishes() (goods string) {
 	return ask[string](v, `location.pathname.split('/').pop()`)
 }
 
-// TestConsole_CutsNoTextThatTheAPITakes types the longest texts of the API, which counts characters.
-// Browsers count a character such as an emoji as two.
+// TestConsole_CutsNoTextThatTheAPITakes types the longest texts of the API, which counts
+// characters. Browsers count a character such as an emoji as two.
 func TestConsole_CutsNoTextThatTheAPITakes(t *testing.T) {
 	t.Parallel()
 	h := standalone(t)

@@ -107,8 +107,8 @@ func TestSharedLimit_TenInAWindowOverAllEdges(t *testing.T) {
 	require.Equal(t, map[string]int{"OK": 10, "RATE_LIMITED": 30}, got, "one /64, all at once")
 }
 
-// TestSharedLimit_PreflightsAreNotCounted checks that a browser of another site's page can still ask
-// whether it may call when the limit is used up. It then reads the denial.
+// TestSharedLimit_PreflightsAreNotCounted checks that a browser of another site's page can still
+// ask whether it may call when the limit is used up. It then reads the denial.
 func TestSharedLimit_PreflightsAreNotCounted(t *testing.T) {
 	server, _ := published(t)
 	e := sharing(t, server, window)
@@ -221,8 +221,8 @@ func TestScript_IsLoadedByTheAPIOnly(t *testing.T) {
 	require.Equal(t, "5", a.Header.Get("Retry-After"))
 }
 
-// TestSharedLimit_WhileRedisIsAway checks that the edge follows its policy while Redis is a replica,
-// as after a failover, or paused or dead, and that the log has the cause.
+// TestSharedLimit_WhileRedisIsAway checks that the edge follows its policy while Redis is a
+// replica, as after a failover, or paused or dead, and that the log has the cause.
 func TestSharedLimit_WhileRedisIsAway(t *testing.T) {
 	server, client := published(t)
 	e, shut := sharingBucket(t, server)

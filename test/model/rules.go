@@ -152,7 +152,8 @@ const (
 	// A parked order that MySQL refuses becomes failed before an epoch begins: it would keep the
 	// sale shut.
 	ParkedRefused
-	// Only an order with a row is requeued: another one may be pending, and its message comes again.
+	// Only an order with a row is requeued: another one may be pending, and its message comes
+	// again.
 	RequeueNeedsRow
 	// Only a failed order is requeued. The planned return of another one would release units that
 	// are sold, or its settling would count units that a second requeue has taken.

@@ -35,8 +35,8 @@ func TestRedisOf_ListMayHaveSpaces(t *testing.T) {
 		client.(*redis.ClusterClient).Options().Addrs)
 }
 
-// TestRedisOf_UsesNoConnectionThatTheServerClosed closes the idle connection of a client, whose next
-// command is not repeated if it fails.
+// TestRedisOf_UsesNoConnectionThatTheServerClosed closes the idle connection of a client, whose
+// next command is not repeated if it fails.
 func TestRedisOf_UsesNoConnectionThatTheServerClosed(t *testing.T) {
 	addr := servers.Redis(t).Addr()
 	client := RedisOf(config.Redis{Addrs: []string{addr}})
@@ -155,9 +155,9 @@ func TestRedisOf_UsesTheSentinelsPassword(t *testing.T) {
 	require.Error(t, stranger.Ping(t.Context()).Err())
 }
 
-// TestProbe_NamesWhatIsWrongWithTLS asks a server whose certificate is for another host, one without
-// TLS, and one that refuses plain AMQP with an alert of TLS, as RabbitMQ does. It comes after the
-// test that sets SSL_CERT_FILE, because a process reads the certificates once.
+// TestProbe_NamesWhatIsWrongWithTLS asks a server whose certificate is for another host, one
+// without TLS, and one that refuses plain AMQP with an alert of TLS, as RabbitMQ does. It comes
+// after the test that sets SSL_CERT_FILE, because a process reads the certificates once.
 func TestProbe_NamesWhatIsWrongWithTLS(t *testing.T) {
 	encrypted, plain := httptest.NewTLSServer(nil), httptest.NewServer(nil)
 	defer encrypted.Close()

@@ -21,7 +21,8 @@ type Page struct {
 	User  User
 	Now   time.Time // Redis' clock where it is known, else this node's
 	Data  any       // depends on the template
-	// Preview describes the page to search engines and to sites that show a link to it; nil for none.
+	// Preview describes the page to search engines and to sites that show a link to it; nil for
+	// none.
 	Preview *Preview
 	Policy  string // the Content-Security-Policy; "" for the usual one
 	site    *Site

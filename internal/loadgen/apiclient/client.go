@@ -62,9 +62,9 @@ func (c Client) Call(ctx context.Context, method, path string, body any) (Answer
 }
 
 // API returns the generated client of the same API. Merchants' calls and those of the verdict use
-// it; Read returns their answers. Buyers' measured calls use Call: hostile buyers send what the
-// document does not allow, all judge answers by their reason whatever the status is, and the
-// generated client makes a fifth more allocations for each call.
+// it; Read returns their answers. Buyers' measured calls use Call, because hostile buyers send what
+// the document does not allow, and all judge answers by their reason. The generated client also
+// makes a fifth more allocations for each call.
 func (c Client) API() *client.Client {
 	return &client.Client{
 		Server: c.Base + "/", Client: c.HTTP,

@@ -72,8 +72,8 @@ func (h Habit) pause() time.Duration {
 	return placePause
 }
 
-// CannotMiss reports whether a buyer with this habit always reads its place during its turn,
-// because the turn is longer than the pause between two readings and the slowest reading.
+// CannotMiss reports whether a buyer with this habit always reads its place during its turn. The
+// turn must be longer than the pause between two readings and the slowest reading.
 func (h Habit) CannotMiss(turn, slowestReading time.Duration) bool {
 	return turn > h.pause()+slowestReading
 }

@@ -19,8 +19,8 @@ type Case struct {
 	Result   loadgen.Result
 	Merchant apiclient.Client // token of the sale's merchant or of an operator
 	// Stock is the units that the sale was created with; 0 skips the comparison with the ledger's
-	// total. Limit is the sale's units per buyer; 0 skips that rule. Exclusive means that only these
-	// buyers buy from the sale; otherwise the rules that need it are skipped.
+	// total. Limit is the sale's units per buyer; 0 skips that rule. Exclusive means that only
+	// these buyers buy from the sale; otherwise the rules that need it are skipped.
 	Stock     int64
 	Limit     int64
 	Exclusive bool

@@ -17,8 +17,8 @@ import (
 
 // Store lists the sales that background workers serve.
 type Store interface {
-	// LiveGoods lists exposed and closed sales by goods id: those of some buckets, or all if buckets
-	// is nil. It leaves out retired sales.
+	// LiveGoods lists exposed and closed sales by goods id: those of some buckets, or all if
+	// buckets is nil. It leaves out retired sales.
 	LiveGoods(ctx context.Context, buckets []int64) ([]seckill.Sale, error)
 	// LiveVersions returns a number for each bucket that has such sales. It changes with every
 	// change of what LiveGoods lists of the bucket.
@@ -27,8 +27,8 @@ type Store interface {
 	HasUnpaid(ctx context.Context, goodsID int64) (bool, error)
 }
 
-// Buckets is how many buckets the sales are in: a sale's is its goods id modulo Buckets. A sale that
-// changes has the rows of its bucket read, and not those of all sales.
+// Buckets is how many buckets the sales are in: a sale's is its goods id modulo Buckets. A sale
+// that changes has the rows of its bucket read, and not those of all sales.
 const Buckets = 256
 
 // Redis holds the sales.

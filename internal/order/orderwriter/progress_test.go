@@ -124,8 +124,8 @@ func TestConsumer_SlowSaleDelaysNoOther(t *testing.T) {
 }
 
 // TestConsumer_StopAcknowledgesNoUnwrittenMessage stops a consumer during a batch of ten sales.
-// Eight are being written, and the ninth waits for one of them. The tenth is redelivered to the next
-// consumer.
+// Eight are being written, and the ninth waits for one of them. The tenth is redelivered to the
+// next consumer.
 func TestConsumer_StopAcknowledgesNoUnwrittenMessage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSlowSale(everySale)

@@ -73,8 +73,8 @@ type Writer struct {
 }
 
 // Write writes a batch of deliveries to MySQL. It calls ack with n whenever the first n messages of
-// the batch are written, so that the publishers of one sale do not wait for the sales behind it.
-// Write fails only if ctx ends first or ack fails. The queue redelivers the messages that are not
+// the batch are written. So the publishers of one sale do not wait for the sales behind it. Write
+// fails only if ctx ends first or ack fails. The queue redelivers the messages that are not
 // acknowledged.
 func (w *Writer) Write(ctx context.Context, batch []received, ack func(n int) error) error {
 	work := w.sort(batch)

@@ -23,8 +23,9 @@ type Opener struct {
 }
 
 // Expose begins the first epoch of a draft, as Open does with FirstToken. It holds the lock of
-// rebuilds, because a draft that is exposed in MySQL and not yet loaded into Redis looks like a sale
-// that Redis has lost. Without the lock, such as while Redis is down, a rebuild may do the rest.
+// rebuilds, because a draft that is exposed in MySQL and not yet loaded into Redis looks like a
+// sale that Redis has lost. Without the lock, such as while Redis is down, a rebuild may do the
+// rest.
 func (o Opener) Expose(ctx context.Context, goodsID int64) (seckill.Sale, error) {
 	if unlock, ok, err := o.Redis.LockRebuild(ctx, goodsID, lockTTL); err == nil && ok {
 		defer unlock()

@@ -64,9 +64,9 @@ func (w *Worker) Run(ctx context.Context) error {
 	return errors.Join(rounds.Wait(), asked.Wait(), ongoing.Wait(), others.Wait())
 }
 
-// runRounds checks the sales of a list that are new in it and a part of the others, so that many
-// that sell at the same time take little of Redis. If one is lost it rebuilds all that are, because
-// a Redis loses its sales together.
+// runRounds checks the sales that are new in a list and a part of the others. So many sales at the
+// same time take little of Redis. If one is lost it rebuilds all that are, because a Redis loses
+// its sales together.
 func (w *Worker) runRounds(
 	ctx context.Context, list func() []seckill.Sale, rebuild func(sales []seckill.Sale),
 ) error {

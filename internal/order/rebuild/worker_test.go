@@ -141,8 +141,8 @@ func TestWorker_AskedSalesDoNotWaitForOthers(t *testing.T) {
 	require.Contains(t, l.order(), int64(newest))
 }
 
-// TestWorker_MaxRebuildsBoundsThoseUnderWay checks the bound, and that a sale that requests wait for
-// has a place of its own.
+// TestWorker_MaxRebuildsBoundsThoseUnderWay checks the bound, and that a sale that requests wait
+// for has a place of its own.
 func TestWorker_MaxRebuildsBoundsThoseUnderWay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const most = 10

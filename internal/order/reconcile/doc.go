@@ -8,6 +8,6 @@
 // republishes reservations that remain unwritten, and schedules the release of units that Redis
 // holds for failed orders. It reports differing totals and leaves their repair to a rebuild. In
 // each epoch, and then every hour, it searches the buyers' holdings for every active order, and has
-// the sale rebuilt if one is missing. Every 2 s, or less often where that takes long, it samples the
-// state of every live sale for metrics. Several processes may run one.
+// the sale rebuilt if one is missing. Every 2 s, or less often where that takes long, it samples
+// the state of every live sale for metrics. Several processes may run one.
 package reconcile

@@ -145,8 +145,8 @@ func (r *Reconciler) addLedger(ctx context.Context, v seckill.View, s *SaleSampl
 	return cmp.Or(ctx.Err(), err)
 }
 
-// countWaiting counts dead letters, refunds and parked orders. It keeps the last count if MySQL does
-// not answer in time.
+// countWaiting counts dead letters, refunds and parked orders. It keeps the last count if MySQL
+// does not answer in time.
 func (r *Reconciler) countWaiting(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, queryDeadline)
 	defer cancel()

@@ -27,14 +27,16 @@ type Store interface {
 	// Unreleased counts a goods' stock moves that are not released and its open stock cuts, and
 	// returns when the oldest was made; zero if there is none.
 	Unreleased(ctx context.Context, goodsID int64) (n int, oldest time.Time, err error)
-	// ReturnUnits writes a stock move that returns the units that Redis holds for a final order. The
-	// error is Conflict if the order is active by now, and Unavailable if it has a move already.
+	// ReturnUnits writes a stock move that returns the units that Redis holds for a final order.
+	// The error is Conflict if the order is active by now, and Unavailable if it has a move
+	// already.
 	ReturnUnits(ctx context.Context, goodsID int64, l reservation.OrderLine, now time.Time) error
 	// CountDeadLetters counts the dead letters that wait for an operator.
 	CountDeadLetters(ctx context.Context) (int64, error)
 	// CountStoppedRefunds counts the refunds that wait for an operator.
 	CountStoppedRefunds(ctx context.Context) (int64, error)
-	// OldestRefund returns since when the oldest refund that is still tried is due; zero if none is.
+	// OldestRefund returns since when the oldest refund that is still tried is due; zero if none
+	// is.
 	OldestRefund(ctx context.Context) (time.Time, error)
 	// CountLateOrders counts the parked orders.
 	CountLateOrders(ctx context.Context) (int64, error)

@@ -78,7 +78,8 @@ func requirePaidBack(t *testing.T, limit degradedLimit, permits int64, nodes, on
 	for i := range gates {
 		inARow := 0
 		store := moody{memory, func() bool {
-			// The circuit breaker lets a call through each 100 ms, and a bucket fills up in a second.
+			// The circuit breaker lets a call through each 100 ms, and a bucket fills up in a
+			// second.
 			if inARow == 6 || moods.IntN(oneIn) > 0 {
 				inARow = 0
 				return false

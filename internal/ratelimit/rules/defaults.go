@@ -1,9 +1,9 @@
 package rules
 
 // defaults are the rules of every installation. /randomPath has 1000/s for each goods over all
-// nodes, and 20/s for each user in each node's memory, which costs no call to Redis. Signing in has
-// 20/s for each address, also in each node's memory; so have API keys that are not valid, on all
-// routes together. They need no file, because a sale without a rule would have no protection.
+// nodes. It has 20/s for each user in each node's memory, which costs no call to Redis. Signing in
+// has 20/s for each address, also in each node's memory; so have API keys that are not valid, on
+// all routes together. They need no file, because a sale without a rule would have no protection.
 const defaults = `
 rules:
   - {name: randomPath, route: /randomPath, by: [goods], permitsPerSecond: 1000, leases: 10}

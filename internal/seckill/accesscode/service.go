@@ -46,9 +46,9 @@ func NewService(keys *Keys, store Store) *Service {
 	return &Service{keys, batcher.New(maxBatch, claim)}
 }
 
-// Verify checks the code of a buyer by arithmetic alone, at the view's time. It returns
-// CodeRequired for an empty text where the sale asks for a code, CodeInvalid for a wrong or expired
-// code, and nil for a sale that asks for none.
+// Verify checks the code of a buyer by arithmetic alone, at the view's time. It returns nil for a
+// sale that asks for no code. Otherwise an empty text is CodeRequired, and a wrong or expired code
+// is CodeInvalid.
 func (s *Service) Verify(v seckill.View, text string) (Number, error) {
 	switch {
 	case !v.AccessCode.Required():

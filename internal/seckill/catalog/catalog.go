@@ -103,7 +103,7 @@ func (c *Catalog) Admit(ctx context.Context, goodsID int64) (seckill.View, error
 // IssuePath returns a random path of a buyer to a sale that Admit returned, and the end of its
 // validity by Redis' clock. It never calls Redis, because a path verifies without a lookup.
 // admitted is this node's time at which Admit returned. The limiter may have delayed the buyer
-// since then, so IssuePath adds the delay to the view's clock, and refuses if the cached view says
+// since then, so IssuePath adds the delay to the view's clock. It refuses if the cached view says
 // by now that the sale does not sell.
 func (c *Catalog) IssuePath(
 	v seckill.View, admitted time.Time, buyerID string,

@@ -1,8 +1,8 @@
 // Package servers runs real servers for tests, fault runs and benchmarks. The servers are
 // redis-server, mariadbd, mysqld (single or a group), rabbitmq-server and nginx, an OpenID Connect
 // provider and stripe-mock. Each server is private to its caller, with its own temporary directory,
-// free loopback ports and log. A SQL server's data start as a copy of a template in the user's cache
-// (sqltemplate.go).
+// free loopback ports and log. A SQL server's data start as a copy of a template in the user's
+// cache (sqltemplate.go).
 //
 // The package has two layers. The Start functions (StartRedis, StartMariaDB, StartMySQL,
 // StartMySQLGroup, StartRabbitMQ, StartNginx) take a context and a directory and return errors.

@@ -140,8 +140,8 @@ func runAsRoot() []string {
 	return nil
 }
 
-// fill copies the template to the data directory. It replaces the directory of a start that lost its
-// port. It also writes the statements of each start, which create the tests' account.
+// fill copies the template to the data directory. It replaces the directory of a start that lost
+// its port. It also writes the statements of each start, which create the tests' account.
 func (d sqlDir) fill(ctx context.Context, t sqlTemplate) error {
 	if err := errors.Join(d.clear(), d.writeAccount()); err != nil {
 		return err

@@ -200,10 +200,10 @@ func (a *Admitter) step(ctx context.Context, sale seckill.Sale, l *line) (State,
 }
 
 // keep has numbers granted before they are used up, saves the line, and publishes what may return.
-// A line that moved is saved at once. After a loss of Redis, an admission that was not saved
-// is given again, and one that was used since the last save holds a unit until it lapses. A busy
-// sale has many unpaid orders, and reading them must not be most of MySQL's work. After a failure
-// MySQL is left alone for a moment.
+// A line that moved is saved at once. After a loss of Redis, an admission that was not saved is
+// repeated. One that was used since the last save holds a unit until it lapses. A busy sale has
+// many unpaid orders, and reading them must not be most of MySQL's work. After a failure MySQL is
+// left alone for a moment.
 func (a *Admitter) keep(ctx context.Context, goodsID int64, l *line, state State) (err error) {
 	if time.Since(l.failed) < failedPause {
 		return nil
