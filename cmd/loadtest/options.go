@@ -97,7 +97,8 @@ func (o *options) define(f *flag.FlagSet) {
 	f.Float64Var(&o.Hostile, "hostile", 0, "share of hostile buyers, 0 to 1")
 	f.Uint64Var(&o.Seed, "seed", 1, "seed that selects impatient and hostile buyers")
 
-	f.BoolVar(&o.room, "room", false, "the created sale has a waiting room, and buyers wait in its line")
+	f.BoolVar(&o.room, "room", false,
+		"the created sale has a waiting room, and buyers wait in its line")
 	f.DurationVar(&o.habits.Within, "return-within", time.Second,
 		"with -room: longest time from a returned unit to the next admission")
 	f.Float64Var(&o.habits.Eager, "eager", .05, "with -room: share that asks ten times a second")

@@ -78,8 +78,11 @@ func (c *ledgerCmd) Run(s *session) error {
 		if err := s.print(l, "%s", ledgerText(l)); err != nil || l.Balanced {
 			return err
 		}
-		return &exitError{code: codeUnbalanced, error: fmt.Errorf("the ledger of goods %d does not "+
-			"balance: the order-consumers' logs name each difference", c.GoodsID)}
+		return &exitError{
+			code: codeUnbalanced,
+			error: fmt.Errorf("the ledger of goods %d does not "+
+				"balance: the order-consumers' logs name each difference", c.GoodsID),
+		}
 	})
 }
 

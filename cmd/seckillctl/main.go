@@ -198,9 +198,10 @@ func (c *migrateCmd) Run(s *session) error {
 // the server has finished its statement.
 func (c *migrateCmd) reportWait(s *session, addr string) func(holder int64) {
 	return func(holder int64) {
-		fmt.Fprintf(s.stderr, "another migration of the database at %s is running, or one that was "+
-			"killed still runs its last statement: waiting for connection %d (SHOW PROCESSLIST "+
-			"shows it; KILL %[2]d ends it)\n", addr, holder)
+		fmt.Fprintf(s.stderr,
+			"another migration of the database at %s is running, or one that was "+
+				"killed still runs its last statement: waiting for connection %d (SHOW PROCESSLIST "+
+				"shows it; KILL %[2]d ends it)\n", addr, holder)
 	}
 }
 

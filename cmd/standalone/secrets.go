@@ -76,7 +76,8 @@ func isPhoneKeys(text string) bool {
 // writeSecret writes a file that is complete on the disk, or does not exist. A start on a full disk
 // would otherwise leave an empty file, and a power failure would lose the secret of stored orders.
 func writeSecret(file, text string) error {
-	f, err := os.CreateTemp(filepath.Dir(file), filepath.Base(file)+"-*") // only its owner may read it
+	// Only its owner may read a file of CreateTemp.
+	f, err := os.CreateTemp(filepath.Dir(file), filepath.Base(file)+"-*")
 	if err != nil {
 		return err
 	}

@@ -54,7 +54,8 @@ func (a *api) createAPIKey(ctx context.Context, r *request) (response, error) {
 	}
 	k, text, err := a.APIKeys.Create(ctx, r.actor, n)
 	return response{
-		reason: reasonCreated, data: newKeyResponse{Key: text, apiKeyResponse: newAPIKeyResponse(k)},
+		reason: reasonCreated,
+		data:   newKeyResponse{Key: text, apiKeyResponse: newAPIKeyResponse(k)},
 	}, err
 }
 

@@ -38,7 +38,8 @@ func (a *api) handler(rt route) gin.HandlerFunc {
 		}
 		if rt.extraTime > 0 { // other calls end within the server's write timeout
 			rc := http.NewResponseController(c.Writer)
-			_ = rc.SetWriteDeadline(time.Now().Add(limit + writeGrace)) // a test's recorder has none
+			// A test's recorder has no deadline.
+			_ = rc.SetWriteDeadline(time.Now().Add(limit + writeGrace))
 		}
 		ctx, cancel := context.WithTimeout(c.Request.Context(), limit)
 		defer cancel()

@@ -41,7 +41,9 @@ func (a *api) receivePayment(ctx context.Context, r *request) (response, error) 
 	if !isOrderSn(sn) {
 		return response{}, query.NewNoSuchOrder()
 	}
-	err := r.permit(ctx, func() error { return errorOnly(a.Orders.FindChangeableByNumber(ctx, sn)) })
+	err := r.permit(ctx, func() error {
+		return errorOnly(a.Orders.FindChangeableByNumber(ctx, sn))
+	})
 	if err != nil {
 		return response{}, err
 	}

@@ -179,7 +179,8 @@ func attributes(c *gin.Context, route string, goodsID int64, by seckill.Actor) r
 // warnOfUnmatchedRules logs the rules that can never apply, because the API limits no such route. A
 // mistyped route would otherwise leave its call without the limit, and nobody would notice.
 func (a *api) warnOfUnmatchedRules() {
-	limited := []string{http.MethodGet + " " + SignInCallback} // without an issuer there is no route
+	// Without an issuer there is no such route.
+	limited := []string{http.MethodGet + " " + SignInCallback}
 	for _, rt := range a.routes() {
 		if rt.unlimited && rt.path != pathRoute {
 			continue

@@ -91,7 +91,10 @@ func (a *api) routes() []route {
 	}
 	return slices.Concat([]route{
 		{methods: read, path: "/openapi.yaml", public: true, handle: a.document},
-		{methods: read, path: "/sales", public: true, fields: append(page, "phase"), handle: a.listSales},
+		{
+			methods: read, path: "/sales", public: true, fields: append(page, "phase"),
+			handle: a.listSales,
+		},
 		{methods: read, path: "/sales/:goodsId", public: true, handle: a.showSale},
 		{methods: read, path: room, public: true, handle: a.showRoom},
 		{
@@ -184,7 +187,10 @@ func (a *api) routes() []route {
 			methods: post, path: managedOrder + "/ship", scope: apikey.OrdersWrite,
 			fields: []string{"carrier", "trackingNumber"}, handle: a.shipOrder,
 		},
-		{methods: post, path: managedOrder + "/reveal", scope: apikey.OrdersWrite, handle: a.revealOrder},
+		{
+			methods: post, path: managedOrder + "/reveal", scope: apikey.OrdersWrite,
+			handle: a.revealOrder,
+		},
 		{
 			methods: read, path: "/admin/events", scope: apikey.OrdersRead,
 			fields: []string{"after", "limit"},
@@ -198,13 +204,19 @@ func (a *api) routes() []route {
 			methods: read, path: webhooks, scope: apikey.WebhooksWrite, fields: page,
 			handle: a.listWebhooks,
 		},
-		{methods: read, path: webhooks + "/:id", scope: apikey.WebhooksWrite, handle: a.showWebhook},
+		{
+			methods: read, path: webhooks + "/:id", scope: apikey.WebhooksWrite,
+			handle: a.showWebhook,
+		},
 		{
 			methods: patch, path: webhooks + "/:id", scope: apikey.WebhooksWrite,
 			fields: append(ofWebhook, "rotateSecret"),
 			lists:  listed, handle: a.changeWebhook,
 		},
-		{methods: remove, path: webhooks + "/:id", scope: apikey.WebhooksWrite, handle: a.deleteWebhook},
+		{
+			methods: remove, path: webhooks + "/:id", scope: apikey.WebhooksWrite,
+			handle: a.deleteWebhook,
+		},
 		{
 			methods: read, path: webhooks + "/:id/deliveries", scope: apikey.WebhooksWrite,
 			fields: append(page, "state"),

@@ -150,7 +150,8 @@ func (d *decisions) add(ctx context.Context, a ask) error {
 	case ctx.Err() != nil:
 		return status.FromContextError(ctx.Err()).Err()
 	case err != nil || result.Unavailable:
-		return status.Errorf(codes.Unavailable, "rule %s: redis did not decide in time", a.rule.Name)
+		return status.Errorf(codes.Unavailable, "rule %s: redis did not decide in time",
+			a.rule.Name)
 	}
 	if !result.Allowed {
 		answer.Code = ratelimitv3.RateLimitResponse_OVER_LIMIT

@@ -16,7 +16,10 @@ import (
 // their current call. The result contains everything recorded until then.
 func Run(ctx context.Context, p Plan) Result {
 	p = p.withDefaults()
-	r := &runner{Plan: p, began: time.Now(), captured: &buyer.Captured{}, monitor: buyer.NewMonitor()}
+	r := &runner{
+		Plan: p, began: time.Now(), captured: &buyer.Captured{},
+		monitor: buyer.NewMonitor(),
+	}
 	if p.StartAt.After(r.began) {
 		r.began = p.StartAt
 	}

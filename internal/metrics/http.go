@@ -15,8 +15,9 @@ type Requests struct {
 }
 
 func (r *Registry) newRequests() *Requests {
-	fetches := r.counters("issuer_fetches_total", "Fetches of the OpenID Connect issuer's document "+
-		"and keys by result: ok or failed. The last keys stay valid after a failure.", "result")
+	fetches := r.counters("issuer_fetches_total",
+		"Fetches of the OpenID Connect issuer's document "+
+			"and keys by result: ok or failed. The last keys stay valid after a failure.", "result")
 	return &Requests{
 		fetches: map[bool]prometheus.Counter{
 			true: fetches.WithLabelValues("ok"), false: fetches.WithLabelValues("failed"),

@@ -92,8 +92,9 @@ func (s sample) gauges(export export) {
 	}
 	one("ledger_difference_units",
 		"Sum over the sales of |total - available - pending - sold| in Redis.", all.difference)
-	one("ledger_unbalanced_sales", "Sales whose ledger is not balanced: the equation fails, or the "+
-		"ledger counts unsettled orders, stock moves not released or differing totals.",
+	one("ledger_unbalanced_sales",
+		"Sales whose ledger is not balanced: the equation fails, or the "+
+			"ledger counts unsettled orders, stock moves not released or differing totals.",
 		all.unbalanced)
 	one("oversold_units",
 		"Units that MySQL has sold beyond the totals. Any value but 0 is a defect.", all.oversold)

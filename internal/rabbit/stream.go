@@ -152,7 +152,8 @@ func (st *stream) alive() (alive bool, processes int) {
 		return err
 	})
 	var closed *amqp.Error
-	alive = err == nil || errors.As(err, &closed) && closed.Server && !errors.Is(err, amqp.ErrClosed)
+	alive = err == nil ||
+		errors.As(err, &closed) && closed.Server && !errors.Is(err, amqp.ErrClosed)
 	return alive, processes
 }
 

@@ -117,7 +117,10 @@ func (s *bucketState) convert(t *Params, at level, left trace) (level, trace) {
 	}
 	d, r := t.split(min(t.Free, most))
 	taken, beyond = t.counted(taken+stays, beyond)
-	return level{d + wait, r}, trace{taken: taken, beyond: beyond, share: min(MaxTicks, share+stays)}
+	return level{d + wait, r}, trace{
+		taken: taken, beyond: beyond,
+		share: min(MaxTicks, share+stays),
+	}
 }
 
 // counted keeps ticks at or below MaxTicks. beyond is the number of permits that do not fit into

@@ -82,8 +82,8 @@ func (s *Store) renewOn(
 	for chunk := range slices.Chunk(sales, renewBatch) {
 		pipe := node.Pipeline()
 		for _, sale := range chunk {
-			s.open.EvalSha(ctx, pipe, []string{keysOf(sale.GoodsID).sale()}, s.opts.Lease, sale.Epoch,
-				t.From.UnixMilli(), t.Until.UnixMilli())
+			s.open.EvalSha(ctx, pipe, []string{keysOf(sale.GoodsID).sale()}, s.opts.Lease,
+				sale.Epoch, t.From.UnixMilli(), t.Until.UnixMilli())
 		}
 		if _, err := pipe.Exec(ctx); err != nil {
 			failed = append(failed, fmt.Errorf("renew gates in redis: %w", err))

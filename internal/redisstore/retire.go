@@ -45,7 +45,8 @@ func (s *Store) retireKeys(
 ) (bool, error) {
 	k := keysOf(sale.GoodsID)
 	done, err := s.retire.Run(ctx, s.client,
-		append([]string{k.sale(), k.pending(), k.outbox()}, keys...), sale.Epoch, sale.Version).Bool()
+		append([]string{k.sale(), k.pending(), k.outbox()}, keys...),
+		sale.Epoch, sale.Version).Bool()
 	return done, wrapRetire(err)
 }
 

@@ -44,7 +44,8 @@ func (n NewSale) Validate() error {
 	p.Check(n.PerBuyerLimit < 1 || n.PerBuyerLimit > MaxPerBuyerLimit,
 		"perBuyerLimit", "must be 1 to %d", MaxPerBuyerLimit)
 	p.Check(!validTime(n.StartAt), "startAt", "must be a time of the years 2000 to 9999")
-	p.Check(!validTime(n.EndAt) || !n.EndAt.After(n.StartAt), "endAt", "must be a time after startAt")
+	p.Check(!validTime(n.EndAt) || !n.EndAt.After(n.StartAt), "endAt",
+		"must be a time after startAt")
 	n.Details.validate(&p)
 	n.Rate.validate(&p)
 	return p.Err()

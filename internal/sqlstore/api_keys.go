@@ -108,7 +108,8 @@ var errNoAPIKey = errors.New("there is no such valid API key")
 // revoked keeps its time and its revoker.
 func (s *Store) RevokeAPIKey(ctx context.Context, id, by string, now time.Time) error {
 	return s.inTx(ctx, "revoke an API key", func(tx *gorm.DB) error {
-		row, err := take[apiKeyRow](locked(tx).Where("id = ? AND revoked_at IS NULL", id), errNoAPIKey)
+		row, err := take[apiKeyRow](locked(tx).Where("id = ? AND revoked_at IS NULL", id),
+			errNoAPIKey)
 		if errors.Is(err, errNoAPIKey) {
 			return nil
 		}

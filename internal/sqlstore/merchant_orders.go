@@ -39,7 +39,8 @@ func (s *Store) CancelForMerchant(
 			action := salechange.ActCancelOrder
 			if from == order.Paid {
 				action = salechange.ActRefundOrder
-				err := returnPayment(tx, rows[0], rows[0].Amount == 0, payment.RefundByMerchant, now)
+				err := returnPayment(tx, rows[0], rows[0].Amount == 0, payment.RefundByMerchant,
+					now)
 				if err != nil {
 					return payment.Cancellation{}, err
 				}

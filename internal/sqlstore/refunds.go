@@ -199,7 +199,8 @@ func (s *Store) CancelReturned(
 				return payment.Cancellation{Order: rows[0].order()}, err
 			}
 			paid, err := take[paymentRow](
-				tx.Where("goods_id = ? AND payment_id = ?", p.GoodsID, p.ID), payment.ErrNoSuchPayment)
+				tx.Where("goods_id = ? AND payment_id = ?", p.GoodsID, p.ID),
+				payment.ErrNoSuchPayment)
 			if err == nil && paid.State == payment.Refunding {
 				err = markRefunded(tx, p, now).Error
 			}

@@ -30,8 +30,8 @@ func (s *Store) Cancel(
 				// The answers for orders that can be cancelled are replaced below.
 				found[r.OrderSn] = withoutMove(r)
 			}
-			ended, moves, err := release(tx, sale, rows, order.Created, order.Cancelled, order.MoveCancel,
-				now)
+			ended, moves, err := release(tx, sale, rows, order.Created, order.Cancelled,
+				order.MoveCancel, now)
 			for i, r := range ended {
 				found[r.OrderSn] = payment.Cancellation{Order: r.order(), Move: &moves[i]}
 			}
@@ -72,7 +72,8 @@ func (s *Store) Overdue(
 	for part := range slices.Chunk(goodsIDs, chunkOf(s.db)) {
 		var found []int64
 		err := s.read(ctx).Model(&orderRow{}).Distinct().
-			Where("goods_id IN ? AND status = ? AND pay_by <= ?", part, order.Created, now.UnixMilli()).
+			Where("goods_id IN ? AND status = ? AND pay_by <= ?", part, order.Created,
+				now.UnixMilli()).
 			Pluck("goods_id", &found).Error
 		if err != nil {
 			return overdue, wrapError("find sales with overdue orders", err)
@@ -103,7 +104,8 @@ func (s *Store) ExpireDue(
 			if err != nil {
 				return nil, err
 			}
-			_, moves, err := release(tx, sale, rows, order.Created, order.Expired, order.MoveExpire, now)
+			_, moves, err := release(tx, sale, rows, order.Created, order.Expired, order.MoveExpire,
+				now)
 			return moves, err
 		})
 }

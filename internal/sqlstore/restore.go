@@ -155,7 +155,8 @@ func restore(
 	if err != nil {
 		return err
 	}
-	err = auditDeadLetter(tx, salechange.ActRequeueOrder, row.GoodsID, row.OrderSn, deadLetterID, now)
+	err = auditDeadLetter(tx, salechange.ActRequeueOrder, row.GoodsID, row.OrderSn, deadLetterID,
+		now)
 	if err != nil {
 		return err
 	}

@@ -251,7 +251,8 @@ func (s *Store) RetryDelivery(
 		if err := tx.Create(entry).Error; err != nil {
 			return webhook.Delivery{}, err
 		}
-		return row.delivery(), tx.Model(&endpointRow{}).Where("id = ?", endpointID).Updates(due).Error
+		err = tx.Model(&endpointRow{}).Where("id = ?", endpointID).Updates(due).Error
+		return row.delivery(), err
 	})
 }
 
@@ -352,7 +353,8 @@ func (s *Store) lastEvents(
 func (s *Store) ClaimEndpoint(
 	ctx context.Context, e webhook.Endpoint, lease string, now, until time.Time,
 ) (bool, error) {
-	q := s.read(ctx).Model(&endpointRow{}).Where("id = ? AND lease = ? AND enabled = 1", e.ID, e.Lease)
+	q := s.read(ctx).Model(&endpointRow{}).
+		Where("id = ? AND lease = ? AND enabled = 1", e.ID, e.Lease)
 	res := notLater(q, "lease_until", now, webhook.LeaseTime).
 		Updates(map[string]any{"lease": lease, "lease_until": until.UnixMilli()})
 	return res.RowsAffected == 1, wrapError("claim a webhook", res.Error)

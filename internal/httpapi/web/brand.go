@@ -27,7 +27,8 @@ const (
 func NewBrand(name, file string) (Brand, error) {
 	b := Brand{Name: strings.TrimSpace(name)}
 	if !utf8.ValidString(b.Name) || utf8.RuneCountInString(b.Name) > maxName {
-		return b, fmt.Errorf("SECKILL_SHOP_NAME: has more than %d characters, or is not UTF-8", maxName)
+		return b, fmt.Errorf("SECKILL_SHOP_NAME: has more than %d characters, or is not UTF-8",
+			maxName)
 	}
 	if file == "" {
 		return b, nil
@@ -41,7 +42,8 @@ func NewBrand(name, file string) (Brand, error) {
 		return b, fmt.Errorf("SECKILL_SHOP_LOGO: %w", err)
 	}
 	if len(body) > maxLogo {
-		return b, fmt.Errorf("SECKILL_SHOP_LOGO: %s has %d bytes, more than %d", file, len(body), maxLogo)
+		return b, fmt.Errorf("SECKILL_SHOP_LOGO: %s has %d bytes, more than %d", file, len(body),
+			maxLogo)
 	}
 	b.logo, b.body = "logo"+ext, body
 	return b, nil

@@ -166,7 +166,8 @@ func (b Buyer) buyAndPay(ctx context.Context, t *Result) error {
 	if b.Room.Habit == Unpaid {
 		return nil
 	}
-	_, err := b.CallWithRetry(ctx, t, time.Now().Add(b.Patience), StepPay, "/orders/"+t.OrderSn+"/pay")
+	_, err := b.CallWithRetry(ctx, t, time.Now().Add(b.Patience), StepPay,
+		"/orders/"+t.OrderSn+"/pay")
 	return err
 }
 
@@ -213,6 +214,7 @@ type Line struct {
 
 // ReadLine reads the public status of a waiting room.
 func ReadLine(ctx context.Context, c apiclient.Client, goodsID string) (line Line, err error) {
-	err = apiclient.ReadInto("read a waiting room", &line)(c.API().ShowWaitingRoom(ctx, goodsID, nil))
+	read := apiclient.ReadInto("read a waiting room", &line)
+	err = read(c.API().ShowWaitingRoom(ctx, goodsID, nil))
 	return line, err
 }

@@ -41,7 +41,9 @@ type Line struct {
 // the API's, so both hosts' clocks must agree.
 func (j *checker) checkLine(ctx context.Context, all []listedOrder) {
 	places := j.Result.Places
-	slices.SortFunc(places, func(a, b loadgen.Place) int { return cmp.Compare(a.Position, b.Position) })
+	slices.SortFunc(places, func(a, b loadgen.Place) int {
+		return cmp.Compare(a.Position, b.Position)
+	})
 	j.Line.Places = len(places)
 	j.checkDraw(ctx, places)
 	j.checkTurns(places)
@@ -68,7 +70,8 @@ func (j *checker) checkUnsold(places []loadgen.Place) {
 	}
 	for _, p := range places {
 		if p.State == "over" || p.State == "waiting" {
-			j.addDifference(ruleUnsold, "buyer %d waited at position %d to the end, and %d units are left",
+			j.addDifference(ruleUnsold,
+				"buyer %d waited at position %d to the end, and %d units are left",
 				p.BuyerID, p.Position, j.Ledger.Available)
 		}
 	}
@@ -125,8 +128,8 @@ func (j *checker) checkTurns(places []loadgen.Place) {
 		case !p.Seen.IsZero():
 			j.Line.Admitted++
 			if p.Until.Before(last.Until) {
-				j.addDifference(ruleOrder, "position %d was admitted before position %d", p.Position,
-					last.Position)
+				j.addDifference(ruleOrder, "position %d was admitted before position %d",
+					p.Position, last.Position)
 			}
 			for _, w := range passed {
 				j.addDifference(ruleOrder, "position %d was passed by position %d: %s", w.Position,
@@ -136,8 +139,8 @@ func (j *checker) checkTurns(places []loadgen.Place) {
 		case p.State == "missed":
 			j.Line.Unseen++
 			if life == 0 || p.Habit.CannotMiss(life, reading) {
-				j.addDifference(ruleOrder, "position %d was passed: it never read that its turn had come",
-					p.Position)
+				j.addDifference(ruleOrder,
+					"position %d was passed: it never read that its turn had come", p.Position)
 			}
 		case p.Outcome != buyer.GaveUp:
 			passed = append(passed, p)
@@ -146,8 +149,8 @@ func (j *checker) checkTurns(places []loadgen.Place) {
 		case tried && !inVain:
 			j.Line.Slow++
 		case inVain:
-			j.addDifference(ruleInVain, "buyer %d, position %d: %s, and tried with %s left", p.BuyerID,
-				p.Position, p.Outcome, p.Until.Sub(p.Tried))
+			j.addDifference(ruleInVain, "buyer %d, position %d: %s, and tried with %s left",
+				p.BuyerID, p.Position, p.Outcome, p.Until.Sub(p.Tried))
 		}
 	}
 }

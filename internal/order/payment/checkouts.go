@@ -22,7 +22,8 @@ func (s *Service) openPage(ctx context.Context, o order.Order, now time.Time) (o
 		c, err = openAndSave(ctx, s.pages, s.store, o, c)
 		switch {
 		case apierror.ReasonOf(err) == apierror.Conflict:
-			s.log.WarnContext(ctx, "an order has no payment page", "order_sn", o.OrderSn, "err", err)
+			s.log.WarnContext(ctx, "an order has no payment page", "order_sn", o.OrderSn, "err",
+				err)
 			return order.Order{}, err
 		case err != nil:
 			return order.Order{}, apierror.NewUnavailable(

@@ -75,7 +75,8 @@ func NewService(
 	counts := batcher.New(reservation.MaxBatch, count)
 	return &Service{
 		sales: sales, reader: reader, counts: counts, counters: counters, paid: paidUnits,
-		countOrders: countOrders, recent: ttlcache.New[int64, map[order.Status]Count](RecentOptions()),
+		countOrders: countOrders,
+		recent:      ttlcache.New[int64, map[order.Status]Count](RecentOptions()),
 	}
 }
 
@@ -116,9 +117,10 @@ func (s *Service) Recent(
 ) (Statistics, error) {
 	return s.statistics(ctx, by, goodsID,
 		func(ctx context.Context, goodsID int64) (map[order.Status]Count, error) {
-			return s.recent.Get(ctx, goodsID, func(ctx context.Context) (map[order.Status]Count, error) {
+			read := func(ctx context.Context) (map[order.Status]Count, error) {
 				return s.countOrders(ctx, goodsID)
-			})
+			}
+			return s.recent.Get(ctx, goodsID, read)
 		})
 }
 

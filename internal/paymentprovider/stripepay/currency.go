@@ -44,7 +44,8 @@ func unitOf(code string) (unit, error) {
 		theirs, step = 3, 10
 	}
 	if theirs < ours {
-		return unit{}, fmt.Errorf("currency %s: Stripe takes no amounts with %d decimals", code, ours)
+		return unit{}, fmt.Errorf("currency %s: Stripe takes no amounts with %d decimals", code,
+			ours)
 	}
 	scale := int64(math.Pow10(theirs - ours))
 	return unit{code: strings.ToLower(code), scale: scale, step: step}, nil

@@ -99,8 +99,8 @@ func (s *Sync) RunOnce(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, syncTimeout)
 	defer cancel()
 	known := s.book.set.Load().version
-	reply, err := s.scripts.sync.Run(ctx, s.client, []string{nodesKey, versionKey, overridesKey}, s.id,
-		known, nodeTTL).Slice()
+	reply, err := s.scripts.sync.Run(ctx, s.client, []string{nodesKey, versionKey, overridesKey},
+		s.id, known, nodeTTL).Slice()
 	if err != nil {
 		return fmt.Errorf("ratelimit: read changed limits: %w", err)
 	}

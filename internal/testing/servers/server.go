@@ -253,7 +253,8 @@ func serversDir() string {
 func fetched(server, name string) (string, error) {
 	path := filepath.Join(serversDir(), server, "current", "run-"+name)
 	if _, err := os.Stat(path); err != nil {
-		return "", fmt.Errorf("%s is not unpacked: run `scripts/server-fetch %s` (%w)", name, server, err)
+		return "", fmt.Errorf("%s is not unpacked: run `scripts/server-fetch %s` (%w)", name,
+			server, err)
 	}
 	return path, nil
 }

@@ -28,7 +28,8 @@ type sqlTemplate struct {
 // write.
 func mysqlTemplate(path string) sqlTemplate {
 	return sqlTemplate{
-		server: path, install: path, args: []string{"--initialize-insecure", noFilePriv, initFileArg},
+		server: path, install: path,
+		args: []string{"--initialize-insecure", noFilePriv, initFileArg},
 	}
 }
 

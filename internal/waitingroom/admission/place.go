@@ -166,7 +166,9 @@ func (s *Status) called(position int64) bool { return position > 0 && position <
 
 // inGap reports whether a number is in a gap.
 func (s *Status) inGap(number int64) bool {
-	return slices.ContainsFunc(s.Gaps, func(g Gap) bool { return g.From <= number && number <= g.To })
+	return slices.ContainsFunc(s.Gaps, func(g Gap) bool {
+		return g.From <= number && number <= g.To
+	})
 }
 
 // hasEnded reports whether a number waits no more.
