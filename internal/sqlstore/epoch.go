@@ -160,7 +160,9 @@ func (s *Store) ordersOfEpoch(
 			return nil, err
 		}
 		var rows []heldRow
-		err = tx.Model(&orderRow{}).Where("goods_id = ? AND order_sn > ?", goodsID, after).
+		// MySQL may choose the index orders_due, and then each page reads all orders of the sale.
+		err = byIndex(tx.Model(&orderRow{}), "orders", "PRIMARY").
+			Where("goods_id = ? AND order_sn > ?", goodsID, after).
 			Order("order_sn").Limit(holdingPage).Find(&rows).Error
 		return rows, err
 	})

@@ -82,3 +82,32 @@ func TestDueEndpoints_ReadNoEventsBehindAnotherOwner(t *testing.T) {
 		require.Equal(t, head, must.Get(h.FindEndpoint(ctx, lagging.ID))(t).Position)
 	})
 }
+
+// TestHoldingPages_ReadEachOrderOnce has a sale of several pages, for which MySQL prefers another
+// index than the primary key.
+func TestHoldingPages_ReadEachOrderOnce(t *testing.T) {
+	t.Parallel()
+	const doublings = 14
+	onEach(t, sqlServers, func(t *testing.T, dsn string) {
+		h := newFixture(t, dsn)
+		sale := h.exposed(1<<doublings, 1)
+		h.writeAll(sale.GoodsID, h.lines(sale, 1)...)
+		for i := range doublings {
+			const columns = "buyer_id, epoch, quantity, amount, status, failure_reason, name, " +
+				"phone, created_at, pay_by"
+			require.NoError(t, h.db.Exec("INSERT INTO orders (goods_id, order_sn, "+columns+`)
+				SELECT goods_id, CONCAT(order_sn, ?), `+columns+" FROM orders",
+				fmt.Sprintf("%x", i)).Error)
+		}
+		require.NoError(t, h.db.Exec("ANALYZE TABLE orders").Error)
+		held := 0
+		read := h.rowsRead(func(s *Store) {
+			for page, err := range s.HoldingPages(t.Context(), sale.GoodsID, sale.Epoch, today) {
+				require.NoError(t, err)
+				held += len(page)
+			}
+		})
+		require.Equal(t, 1<<doublings, held)
+		require.Less(t, read, int64(held+100))
+	})
+}
