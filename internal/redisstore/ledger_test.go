@@ -1,12 +1,15 @@
 package redisstore
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/order"
@@ -320,6 +323,50 @@ func (s fixture) TestLoad_RejectsAnIncompleteStage(t *testing.T) {
 	require.ErrorIs(t, err, seckill.ErrNotLoaded)
 	require.False(t, v.Now.IsZero(), "a load needs Redis' clock")
 	s.load(sale, orders...)
+}
+
+// lossyStages loses the first call of batch 2 and the first answer of batch 3 of a staged load.
+type lossyStages struct {
+	redis.Hook
+	lost map[any]bool
+}
+
+func (l lossyStages) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (l lossyStages) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+func (l lossyStages) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		args := cmd.Args() // EVALSHA, hash, 1, key, number of the batch
+		if len(args) < 5 || !strings.Contains(fmt.Sprint(args[3]), ":stage:") || l.lost[args[4]] {
+			return next(ctx, cmd)
+		}
+		if args[4] == 3 {
+			_ = next(ctx, cmd)
+		}
+		if args[4] == 2 || args[4] == 3 {
+			l.lost[args[4]] = true
+			cmd.SetErr(os.ErrDeadlineExceeded)
+			return os.ErrDeadlineExceeded
+		}
+		return next(ctx, cmd)
+	}
+}
+
+// TestLoad_OutlivesLostCalls checks that a load with many batches does not fail with one call.
+func (s fixture) TestLoad_OutlivesLostCalls(t *testing.T) {
+	s.client.AddHook(lossyStages{lost: map[any]bool{}})
+	sale := onSale(10, 5)
+	sale.Stock -= 6
+	orders := make([]order.Held, 6) // in three batches
+	for i := range orders {
+		buyer, sn := fmt.Sprint(i%2), fmt.Sprint("sn", i)
+		orders[i] = order.Held{BuyerID: buyer, OrderSn: sn, Quantity: 1}
+	}
+	s.load(sale, orders...)
+	require.Empty(t, must.Get(s.NotHeld(t.Context(), sale.GoodsID, orders))(t))
 }
 
 // TestLoad_TakesNoOrdersOfAnotherLoad checks two loads of one epoch at the same time. MySQL has

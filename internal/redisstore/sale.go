@@ -19,6 +19,7 @@ import (
 	"flashsale.dev/seckill/internal/order/rebuild"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/userid"
+	"flashsale.dev/seckill/internal/workers"
 )
 
 // saleDetails are the fields of a sale that are stored as JSON. The admit script reads the rate.
@@ -206,12 +207,32 @@ func (s *Store) stageAll(
 		}
 		for batch := range slices.Chunk(page, stageBatch) {
 			staged++
-			if err := s.stageOrders(ctx, key, staged, batch); err != nil {
+			if err := s.stageAgain(ctx, key, staged, batch); err != nil {
 				return staged, err
 			}
 		}
 	}
 	return staged, nil
+}
+
+// stageAttempts bounds the attempts to stage one batch. A sale with a million orders has a thousand
+// batches, and a rebuild begins with the first one again if one fails.
+const stageAttempts = 5
+
+// stageAgain is stageOrders that repeats a call without an answer, such as while Redis pauses. A
+// repeated batch changes nothing.
+func (s *Store) stageAgain(
+	ctx context.Context, key string, number int, orders []order.Held,
+) error {
+	pauses := workers.RetryBackoff()
+	for attempt := 1; ; attempt++ {
+		err := s.stageOrders(ctx, key, number, orders)
+		if err == nil || errors.Is(err, errNotStaged) || attempt == stageAttempts ||
+			ctx.Err() != nil {
+			return err
+		}
+		workers.Sleep(ctx, pauses.NextBackOff())
+	}
 }
 
 // stageOrders adds the batch with a number, from 1 on, to the holdings of a key that the load
