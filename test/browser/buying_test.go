@@ -557,7 +557,7 @@ func theCardFollowsTheOrder(t *testing.T, h fixture) {
 	v.press(card(overdue) + " .buy")
 	v.sees(card(overdue)+" .say", "The time to pay is over.")
 	v.becomes("Pay is gone", `!document.querySelector('`+order+` [data-part=pay]').checkVisibility()`)
-	v.fits("orders of every status")
+	v.fitsEverybody("orders of every status")
 }
 
 // aPageOfItsOwn opens a sale's page signed out with a quantity. Signing in returns to it. The field
