@@ -36,19 +36,28 @@
   for (const e of all('td')) if (getComputedStyle(e).display === 'block' && getComputedStyle(e).textAlign !== 'start') wrong.push('a line of a table is not at the start');
   for (const e of all('.brand span')) if (e.textContent.length <= 10 && e.scrollWidth > e.clientWidth) wrong.push(`${innerWidth} px: the name of the shop is cut`);
   for (const e of all(':disabled')) if (getComputedStyle(e).cursor !== 'not-allowed') wrong.push(`${named(e)} is disabled and has the cursor of what is not`);
+  // Readers list buttons without what stands beside them.
+  const names = all(document.querySelector('dialog[open]') ? 'dialog[open] button' : 'main button')
+    .map((e) => [e.ariaLabel ?? e.innerText, e.ariaDescribedByElements?.[0]?.innerText, e.dataset.open].join(' '));
+  for (const name of new Set(names)) if (names.indexOf(name) !== names.lastIndexOf(name)) wrong.push(`two buttons have the name ${name}`);
   // A region that is not displayed is not in the accessibility tree: readers may miss its first text.
   for (const e of document.querySelectorAll('.say, .wrong')) if (getComputedStyle(e).display === 'none') wrong.push(`${named(e)} is no live region yet`);
-  // Text may be twice as large. A card hides what leaves it.
-  if (innerWidth === 390) {
-    page.style.fontSize = '200%';
-    const text = `${innerWidth} px, text of 200 %:`;
+  // Text may be twice as large, or have the spaces of WCAG 1.4.12. A card hides what leaves it.
+  const sheet = new CSSStyleSheet();
+  document.adoptedStyleSheets = [sheet];
+  for (const [what, rules] of innerWidth !== 390 ? [] : [
+    ['text of 200 %', ':root { font-size: 200% }'],
+    ['spaced text', '* { line-height: 1.5 !important; letter-spacing: .12em !important; word-spacing: .16em !important } p { margin-bottom: 2em !important }'],
+  ]) {
+    sheet.replaceSync(rules);
+    const text = `${innerWidth} px, ${what}:`;
     if (page.scrollWidth > page.clientWidth) {
       const wide = all('body :not(.cover *)').filter((e) => box(e).right > 391).map(named);
       wrong.push(`${text} ${page.scrollWidth} px wide, by ${wide.slice(0, 5)}`);
     }
     for (const d of all('dialog[open]')) if (d.scrollWidth > d.clientWidth) wrong.push(`${text} a dialog scrolls sideways: ${d.id}`);
     for (const e of all('.card .body, .sn')) if (e.scrollWidth > e.clientWidth + 1) wrong.push(`${text} ${named(e)} is cut`);
-    page.style.fontSize = '';
   }
+  document.adoptedStyleSheets = [];
   return wrong;
 })()

@@ -68,6 +68,7 @@ func managesOrders(t *testing.T, h fixture, d device, first int64) {
 	mei.ends(returned, "refund", "The order is refunded.", "Refunded")
 
 	mei.open("/console/sales/" + goods)
+	mei.becomes("the title names the sale", `document.title.startsWith('`+kettle+` · Sale')`)
 	mei.sees("#filter", "Cancelled (2)")
 	mei.sees("#filter", "Paid (1)")
 	mei.run(`Object.assign(document.getElementById('filter'), {value: 'paid'})

@@ -65,6 +65,14 @@ func (p Page) Title() string {
 		return p.Brand()
 	case p.Name == "stop":
 		return p.T(fmt.Sprintf("stop.%s", p.Data)) + " · " + p.Brand()
+	case p.Name == "session" && p.User.SignedIn():
+		return p.T("session.you", "name", p.User.Called(p)) + " · " + p.Brand()
+	case p.Name == "order" || p.Name == "purchase":
+		sn := fmt.Sprint(p.Data)
+		if of, ok := p.Data.(Purchase); ok {
+			sn = of.OrderSn
+		}
+		return p.T("title."+p.Name, "sn", p.Short(sn)) + " · " + p.Brand()
 	}
 	return p.T("title."+p.Name) + " · " + p.Brand()
 }

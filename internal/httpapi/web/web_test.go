@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 	"strings"
@@ -84,6 +85,23 @@ func TestStopPage_OffersSigningInWhereItHelps(t *testing.T) {
 		body := string(must.Get(s.Render(page))(t))
 		_, main, _ := strings.Cut(body, "<h1>")
 		require.Equal(t, c.buttons, strings.Count(main, `href="/session"`), "%+v", c)
+	}
+}
+
+// TestPageTitle_NamesWhatThePageShows checks that the tabs of two orders have different titles.
+func TestPageTitle_NamesWhatThePageShows(t *testing.T) {
+	s := must.Get(New("CNY", Brand{}))(t)
+	const sn = "1EHPB7qRzSW21NiMXIuidLmrO7yYrHNO5CU"
+	ann := User{ID: "7", Role: "buyer", Name: "Ann"}
+	for title, page := range map[string]Page{
+		"Order YrHN-O5CU · Console": {Name: "order", Data: sn},
+		"订单 YrHN-O5CU · 商家后台":       {Name: "order", Data: sn, Lang: Chinese},
+		"Order YrHN-O5CU":           {Name: "purchase", Data: Purchase{OrderSn: sn}},
+		"Sign in":                   {Name: "session"},
+		"You are Ann":               {Name: "session", User: ann},
+	} {
+		page.Lang, page.site = cmp.Or(page.Lang, English), s
+		require.Equal(t, title+" · "+page.Brand(), page.Title())
 	}
 }
 

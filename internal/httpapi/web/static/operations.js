@@ -36,6 +36,7 @@ function row(deadLetter) {
   part(li, 'sn').id = `sn-${deadLetter.id}`;
   part(li, 'copy').dataset.copy = part(li, 'sn').id;
   part(li, 'copy').setAttribute('aria-label', `${t('copy.do')} ${deadLetter.orderSn}`);
+  for (const name of ['requeue', 'discard']) part(li, name).setAttribute('aria-label', `${part(li, name).textContent} ${deadLetter.orderSn || deadLetter.id}`);
   part(li, 'copy').hidden = !deadLetter.orderSn;
   put(part(li, 'goods'), deadLetter.title ?? t('orders.goods', {id: deadLetter.goodsId}));
   put(part(li, 'quantity'), deadLetter.quantity ? t('console.stock', {n: count(deadLetter.quantity)}) : '');

@@ -57,6 +57,7 @@ function show(fresh) {
   put(part(details, 'carrier'), order.carrier ?? t('ship.none'));
   put(part(details, 'tracking'), order.trackingNumber ?? '');
   part(details, 'copy-tracking').hidden = !order.trackingNumber;
+  part(details, 'copy-tracking').setAttribute('aria-label', `${t('copy.do')} ${part(details, 'tracking').textContent}`);
   put(part(details, 'shipped'), state === 'shipped' ? t('ship.refund') : '');
 }
 

@@ -16,6 +16,7 @@ import {count, length, moment, money, oneOf, problem, t, zoned} from './words.js
 const head = document.getElementById('sale');
 const path = `/admin/sales/${head.dataset.goods}`;
 const live = (name) => document.querySelector(`[data-live="${name}"]`);
+const {title} = document;
 let sale = null;
 
 // Actions.
@@ -42,6 +43,7 @@ function show(fresh) {
     followed = true;
     followLine(document.getElementById('line'), head.dataset.goods);
   }
+  document.title = `${sale.title} · ${title}`;
   put(part(head, 'title'), sale.title);
   put(part(head, 'price'), money(sale.price, sale.currency));
   put(part(head, 'limit'), sale.perBuyerLimit > 1 ? t('card.limit', {n: count(sale.perBuyerLimit)}) : t('card.one'));

@@ -14,10 +14,12 @@ const head = at('hook');
 const path = `/admin/webhooks/${head.dataset.hook}`;
 const list = at('deliveries');
 const filter = at('filter');
+const {title} = document;
 let hook = null;
 
 function show(fresh) {
   hook = fresh;
+  document.title = `${hook.url} · ${title}`;
   put(part(head, 'url'), hook.url);
   put(part(head, 'types'), typesOf(hook));
   put(part(head, 'state'), oneOf('hook', stateOf(hook)));
@@ -87,6 +89,7 @@ function row(delivery) {
   put(part(li, 'attempts'), t('hooks.attempts', {n: count(delivery.attempts)}));
   put(part(li, 'next'), delivery.nextAttemptAt && delivery.state === 'pending' ? t('hooks.next', {when: moment(delivery.nextAttemptAt)}) : '');
   const retry = part(li, 'retry');
+  retry.setAttribute('aria-label', `${retry.textContent}: ${part(li, 'events').textContent}, ${part(li, 'created').textContent}`);
   retry.hidden = delivery.state === 'delivered' || !delivery.attempts;
   retry.addEventListener('click', async () => {
     const keepFocus = holdFocus();
