@@ -59,7 +59,7 @@ var widths = []device{narrow, {width: 390, height: 844, scale: 2, phone: true}, 
 var fitting sync.Map
 
 // fitsEverybody checks the open page: axe-core in the visitor's own scheme of colours, contrast in
-// both schemes, and the layout on three screens. It checks each page and device once: what must name
+// both schemes, and the layout on three screens. It checks each page and device once: what names
 // one state of one page.
 func (v *visitor) fitsEverybody(what string) {
 	v.t.Helper()

@@ -54,6 +54,8 @@ func showsOperations(t *testing.T, h fixture, devices ...device) {
 			ops.sees("#dead-letters", text)
 		}
 		require.NotContains(t, ops.text("#dead-letters"), "Ann Lee")
+		ops.becomes("buttons name the order", `
+			[...document.querySelectorAll('#dead-letters .act button')].every((e) => e.ariaLabel === e.innerText + ' `+sn+`')`)
 		ops.sees("#overrides", goods)
 		ops.sees("#overrides", "all keys")
 		ops.sees("#overrides", "7 per second")

@@ -51,6 +51,9 @@ func usesWebhooks(t *testing.T, h fixture) {
 	mei.sees("#hook", "1 dead")
 	mei.fill("#filter", "dead")
 	mei.sees("#deliveries", "Dead")
+	mei.becomes("the button names the delivery", `document.querySelector(
+		'#deliveries [data-part=retry]').ariaLabel.startsWith('Send again: Events')`)
+	mei.becomes("the title names the webhook", `document.title.startsWith('http')`)
 	mei.fitsEverybody("a dead delivery")
 	works.Store(true)
 	mei.press("#deliveries [data-part=retry]")
