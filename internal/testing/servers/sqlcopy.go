@@ -15,8 +15,8 @@ import (
 
 // NewCopy works as NewDatabase. The database has the tables and rows that fill creates. fill runs
 // once for each server, on a database that later calls copy, so all calls must pass the same
-// function. All migrations take MySQL 0.7 processor seconds, and a copy takes 0.1. An external
-// server keeps nothing after a test, so there fill runs for each test.
+// function. A copy costs MySQL a part of what all migrations cost. An external server keeps nothing
+// after a test, so there fill runs for each test.
 func (s *SQLServer) NewCopy(tb testing.TB, fill func(dsn string)) string {
 	tb.Helper()
 	dsn := s.NewDatabase(tb)
