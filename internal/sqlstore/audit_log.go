@@ -34,13 +34,14 @@ type auditRow struct {
 func (auditRow) TableName() string { return "sale_audit" }
 
 // AuditTrail lists at most limit entries that a filter selects, newest first, with ids below before
-// (empty: from the newest). For an operator it reads the whole table. A merchant's entries are
-// those of the merchant's sales, webhooks, API keys and actions. An index serves each of these
-// statements; one for all of them would read the whole table for every merchant.
+// (empty: from the newest). A merchant's entries are those of the merchant's sales, webhooks, API
+// keys and actions. An index serves each of these statements; one for all of them would read the
+// whole table for every merchant.
 func (s *Store) AuditTrail(
 	ctx context.Context, f salechange.AuditFilter, before string, limit int,
 ) ([]salechange.AuditEntry, error) {
-	read := func(q *gorm.DB, where ...any) ([]salechange.AuditEntry, error) {
+	read := func(index string, where ...any) ([]salechange.AuditEntry, error) {
+		q := byIndex(s.read(ctx), "sale_audit", index)
 		if f.GoodsID != 0 {
 			q = q.Where("goods_id = ?", f.GoodsID)
 		}
@@ -53,10 +54,17 @@ func (s *Store) AuditTrail(
 		return list("list the audit log", newest(q, "id", before, limit), auditRow.entry)
 	}
 	if f.MerchantID == "" {
-		return read(s.read(ctx))
+		switch {
+		case f.GoodsID != 0:
+			return read("PRIMARY")
+		case f.Action != "":
+			return read("sale_audit_by_action")
+		default:
+			return read("sale_audit_by_id")
+		}
 	}
-	all, err := read(byIndex(s.read(ctx), "sale_audit", "sale_audit_by_actor"),
-		"actor_id = ? AND actor_role = ?", f.MerchantID, seckill.Merchant)
+	all, err := read("sale_audit_by_actor", "actor_id = ? AND actor_role = ?", f.MerchantID,
+		seckill.Merchant)
 	if err != nil {
 		return nil, err
 	}
@@ -71,7 +79,7 @@ func (s *Store) AuditTrail(
 		return nil, err
 	}
 	for _, part := range parts {
-		found, err := read(s.read(ctx), part...)
+		found, err := read("PRIMARY", part...)
 		if err != nil {
 			return nil, err
 		}

@@ -43,6 +43,11 @@ func TestPages_ReadNoRowsOfOtherPages(t *testing.T) {
 		} {
 			require.Less(t, h.rowsRead(call), int64(100), name)
 		}
+		for _, f := range []salechange.AuditFilter{{}, {Action: salechange.ActClose}} {
+			require.Less(t, h.rowsRead(func(s *Store) {
+				require.Len(t, must.Get(s.AuditTrail(t.Context(), f, entries[300].ID, 10))(t), 10)
+			}), int64(100), f)
+		}
 		page := h.rowsRead(func(s *Store) {
 			f := salechange.AuditFilter{MerchantID: "1"}
 			require.Len(t, must.Get(s.AuditTrail(t.Context(), f, entries[300].ID, 10))(t), 10)
