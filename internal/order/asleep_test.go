@@ -60,9 +60,9 @@ func (h *fixture) epochOf(goods int64) int64 {
 	return v.Epoch
 }
 
-// TestRebuild_AsleepShutsNoNewerEpoch checks that a rebuilder that sleeps before it shuts the gate
-// does not shut the gate of the epoch that another one has opened meanwhile. A gate is shut whose
-// epoch MySQL has lost in a failover.
+// TestRebuild_AsleepShutsNoNewerEpoch has a rebuilder sleep before it shuts the gate. It must not
+// shut the gate of the epoch that another one has opened meanwhile. A gate is shut whose epoch
+// MySQL has lost in a failover.
 func TestRebuild_AsleepShutsNoNewerEpoch(t *testing.T) {
 	h := newFixture(t)
 	h.onMariaDB()
@@ -103,8 +103,8 @@ func (r asleepRedis) View(ctx context.Context, goodsID int64) (seckill.View, err
 	return v, err
 }
 
-// TestCompareHoldings_AsleepShutsNoNewerEpoch checks that a reconciler that sleeps before it shuts
-// the gate of a sale that lacks orders does not shut that of the epoch that has them again.
+// TestCompareHoldings_AsleepShutsNoNewerEpoch has a reconciler sleep before it shuts the gate of a
+// sale that lacks orders. It must not shut the gate of the epoch that has them again.
 func TestCompareHoldings_AsleepShutsNoNewerEpoch(t *testing.T) {
 	h := newFixture(t)
 	goods := h.exposeSale(10, 2).GoodsID
@@ -140,9 +140,9 @@ func (s *asleepAfterDrains) BarrierReached(
 	return reached, err
 }
 
-// TestRebuild_AsleepFailsNoOrderOfANewerEpoch checks that a rebuilder that sleeps before it
-// gives up an order that MySQL refuses fails no order of the epoch that another one has opened
-// meanwhile. These orders are on their way.
+// TestRebuild_AsleepFailsNoOrderOfANewerEpoch has a rebuilder sleep before it gives up an order
+// that MySQL refuses. It must fail no order of the epoch that another one has opened meanwhile.
+// These orders are on their way.
 func TestRebuild_AsleepFailsNoOrderOfANewerEpoch(t *testing.T) {
 	h := newFixture(t)
 	goods := h.exposeSale(10, 2).GoodsID
@@ -203,8 +203,8 @@ func (unsettling) Settle(context.Context, int64, []string) (int, error) {
 	return 0, context.DeadlineExceeded
 }
 
-// TestReconcile_AsleepReturnsNoUnitsOfARequeuedOrder checks that a reconciler that sleeps before it
-// returns the units of a failed order does not return them once an operator has requeued the order.
+// TestReconcile_AsleepReturnsNoUnitsOfARequeuedOrder has a reconciler sleep before it returns the
+// units of a failed order. It must not return them once an operator has requeued the order.
 func TestReconcile_AsleepReturnsNoUnitsOfARequeuedOrder(t *testing.T) {
 	h := newFixture(t)
 	goods := h.exposeSale(5, 2).GoodsID
@@ -240,8 +240,8 @@ func (s asleepRequeue) DeadLetter(ctx context.Context, id string) (order.DeadLet
 	return d, err
 }
 
-// TestRequeue_AsleepRestoresNoOrderThatWasDecided checks that a requeue that sleeps after it has
-// read the dead letter changes nothing if the order is requeued and cancelled meanwhile, or
+// TestRequeue_AsleepRestoresNoOrderThatWasDecided has a requeue sleep after it has read the order's
+// dead letter. It must change nothing if the order is requeued and cancelled meanwhile, or
 // discarded. The units that it has taken return at once.
 func TestRequeue_AsleepRestoresNoOrderThatWasDecided(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -338,8 +338,8 @@ func TestRequeue_SucceedsAfterARebuild(t *testing.T) {
 	h.settles(goods, 4, 1)
 }
 
-// TestRequeue_BringsARetiredSaleBack checks that the workers serve a sale again at once that was
-// closed long ago and retired, so that the operator who asks again need not wait.
+// TestRequeue_BringsARetiredSaleBack requeues an order of a sale that was closed long ago and
+// retired. The workers serve the sale again at once, so the operator who asks again need not wait.
 func TestRequeue_BringsARetiredSaleBack(t *testing.T) {
 	h := newFixture(t)
 	goods := h.exposeSale(5, 1).GoodsID

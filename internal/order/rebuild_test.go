@@ -80,9 +80,9 @@ func TestExpose_NoRebuildBetweenMySQLAndRedis(t *testing.T) {
 	require.NoError(t, rebuilding(sale), "the lock was released")
 }
 
-// TestRebuild_UnitsOfOrdersThatEndDuringALoad checks that orders that are cancelled between the
-// beginning of an epoch and its load return their units once, whether or not the load has read them
-// before. Their paths take nothing again, and their buyers may buy.
+// TestRebuild_UnitsOfOrdersThatEndDuringALoad cancels orders between the beginning of an epoch and
+// its load. They return their units once, whether or not the load has read them before. Their paths
+// take nothing again, and their buyers may buy.
 func TestRebuild_UnitsOfOrdersThatEndDuringALoad(t *testing.T) {
 	h := newFixture(t)
 	sale := h.exposeSale(10, 2)
@@ -159,8 +159,8 @@ func TestRebuild_ParkedOrdersGoFirst(t *testing.T) {
 	h.settles(sale.GoodsID, 0, 1)
 }
 
-// TestAdopter_WritesParkedOrders checks that an order that was parked after its sale's epoch began
-// is written once the gate is open, or fails if nothing is left.
+// TestAdopter_WritesParkedOrders parks an order after its sale's epoch began. It is written once
+// the gate is open, or fails if nothing is left.
 func TestAdopter_WritesParkedOrders(t *testing.T) {
 	h := newFixture(t)
 	sale := h.exposeSale(1, 1)

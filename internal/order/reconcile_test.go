@@ -121,8 +121,8 @@ func TestReconcile_ReturnsUnitsOfFailedOrder(t *testing.T) {
 	h.requireReturned(sale, h.released(sale.GoodsID, 7))
 }
 
-// requireReturned has Redis take the units of a released order again, and requires the reconciler
-// to return them to a sale that has no other order.
+// requireReturned has Redis take the units of a released order again. It requires the reconciler to
+// return them to a sale that has no other order.
 func (h *fixture) requireReturned(sale seckill.Sale, l reservation.OrderLine) {
 	must.Get(h.redis.Retake(h.t.Context(), sale.GoodsID, 1, 2, l))(h.t)
 	h.mini.SetTime(time.Now().Add(6 * time.Second))
@@ -292,8 +292,8 @@ func (q *sentQueue) Publish(context.Context, int64, []byte) error {
 }
 
 // TestReconcile_RepublishesUnwrittenOrders checks the ages at which an order is published again
-// that the queue has confirmed and lost, and from which age it is a difference. After Redis' clock
-// was set back its age is unknown, and it is published again each minute.
+// that the queue has confirmed and lost. It checks from which age the order is a difference. After
+// Redis' clock was set back its age is unknown, and it is published again each minute.
 func TestReconcile_RepublishesUnwrittenOrders(t *testing.T) {
 	h := newFixture(t)
 	sale := h.exposeSale(5, 2)

@@ -65,8 +65,8 @@ func (h *fixture) copySale(goods int64, copies int) {
 	must.Get(pipe.Exec(h.t.Context()))(h.t)
 }
 
-// TestRest_LostSaleIsRebuiltAfterARequest checks that 2,000 sales rest, and that the purchase that
-// meets a lost one has it rebuilt, also on a node that knows the sale's epoch and asks the script.
+// TestRest_LostSaleIsRebuiltAfterARequest checks that 2,000 sales rest. The purchase that meets a
+// lost one has it rebuilt, also on a node that knows the sale's epoch and asks the script.
 func TestRest_LostSaleIsRebuiltAfterARequest(t *testing.T) {
 	h := newFixture(t)
 	h.onRedis()

@@ -137,8 +137,8 @@ func (s *Service) lineOf(d order.DeadLetter) (reservation.OrderLine, error) {
 	return l, nil
 }
 
-// releaseFirst applies the stock moves of the failed order before its units are reserved again,
-// because a move that is applied later would release the new units. It skips the planned return of
+// releaseFirst applies the stock moves of the failed order before its units are reserved again. A
+// move that is applied later would release the new units. releaseFirst skips the planned return of
 // another call that requeues the order in the present epoch. A planned return of an older epoch is
 // applied too: its call can take no more units, because that epoch's gate is shut for good.
 func (s *Service) releaseFirst(ctx context.Context, d order.DeadLetter, epoch int64) error {

@@ -78,7 +78,7 @@ func (s *SaleService) Change(
 
 // reachBuyers brings a change into Redis. It returns an error if buyers may still have the old
 // period, limit or rate; the change syncer then repeats the step. A change of the stock alone does
-// not go this way. Redis refuses every load that lacks a change, so a merchant who changed the
+// not go this way. Redis refuses every load that lacks a change. So a merchant who changed the
 // stock often would keep a sale shut that takes long to load.
 func (s *SaleService) reachBuyers(ctx context.Context, goodsID int64, c salechange.Change) error {
 	if !c.ChangesTerms() {

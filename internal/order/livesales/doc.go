@@ -1,7 +1,7 @@
 // Package livesales lists the sales that background workers serve: exposed sales, and closed ones
 // until their last order is final.
 //
-// The List asks MySQL once a second, for all workers of a process, whether a sale has changed, and
+// The List asks MySQL once a second, for all workers of a process, whether a sale has changed. It
 // reads the rows of a changed sale's bucket. MySQL sums over all sales for that. With many
 // thousands of sales, or a slow MySQL, the List therefore asks up to six seconds apart. While MySQL
 // is down the last list serves, because no sale can be exposed or closed then.

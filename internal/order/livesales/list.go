@@ -88,8 +88,8 @@ const (
 	FullInterval = 5 * time.Minute
 )
 
-// Run refreshes and checks the list until ctx ends. Each step has its own goroutine, because a loss
-// that a request has met must not wait for MySQL, or for a master that does not answer.
+// Run refreshes and checks the list until ctx ends. Each step has its own goroutine. So a loss that
+// a request has met does not wait for MySQL, or for a master that does not answer.
 func (l *List) Run(ctx context.Context) error {
 	var g errgroup.Group
 	g.Go(func() error { return l.runRefreshing(ctx) })

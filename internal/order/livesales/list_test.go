@@ -297,8 +297,8 @@ func TestRefresh_ReadsUnchangedRowsRarely(t *testing.T) {
 	})
 }
 
-// TestRefresh_ReadsChangedBuckets checks that a sale that changes, joins or leaves the list has the
-// rows of its bucket read alone, and that the list stays whole and in order.
+// TestRefresh_ReadsChangedBuckets checks that only the rows of its bucket are read for a sale that
+// changes, joins or leaves the list. The list stays whole and in order.
 func TestRefresh_ReadsChangedBuckets(t *testing.T) {
 	inRest(t, many, func(t *testing.T, s *servers, l *List) {
 		for _, change := range []func(*servers){

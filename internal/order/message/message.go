@@ -1,6 +1,6 @@
 // Package message is what the order queue transports: the JSON of a message and of its entries, one
-// for each reservation. The API, the relay and the consumer agree on it through this package, and
-// releases that run side by side do too, so its format only grows.
+// for each reservation. The API, the relay and the consumer agree on it through this package.
+// Releases that run side by side do too, so its format only grows.
 package message
 
 import (

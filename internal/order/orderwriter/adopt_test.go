@@ -15,7 +15,7 @@ import (
 )
 
 // newEpochs is a MySQL in which an epoch begins before each of the first transactions of two parked
-// orders, and a Redis that has one unit in the last of these epochs.
+// orders. It is also a Redis that has one unit in the last of these epochs.
 type newEpochs struct {
 	orderwriter.BatchStore
 	adopted []map[string]int64 // by Redis in each epoch

@@ -179,8 +179,8 @@ func (r *refusing) AddDeadLetter(_ context.Context, d order.DeadLetter) error {
 	return nil
 }
 
-// TestWriter_ForgedLinesBecomeDeadLetters consumes a message with one line that is right, and with
-// lines whose numbers are another buyer's or of another goods or whose quantity is none. The orders
+// TestWriter_ForgedLinesBecomeDeadLetters consumes a message with one line that is right. The other
+// lines have a number of another buyer or of another goods, or a quantity that is none. The orders
 // of a goods that does not exist fail. The consumer stops although the database fails for a third.
 func TestWriter_ForgedLinesBecomeDeadLetters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -63,7 +63,7 @@ func (r *Relay) relay(ctx context.Context) {
 }
 
 // warn logs an error. It does not log a queue that is down, because the broker connection logs
-// that, and at the start the queue is up before the connection that publishes.
+// that. Besides, at the start the queue is up before the connection that publishes.
 func (r *Relay) warn(ctx context.Context, log *slog.Logger, message string, err error) {
 	if !errors.Is(err, order.ErrQueueDown) {
 		workers.Warn(ctx, log, message, err)

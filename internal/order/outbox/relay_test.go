@@ -167,8 +167,8 @@ func TestRelay_MarksNoQueueWithoutMySQL(t *testing.T) {
 	})
 }
 
-// TestRelay_QueueThatIsDownIsNoWarning checks that a relay which reads of a new queue before its
-// publisher is connected, as at each first start, republishes later without a warning. Other
+// TestRelay_QueueThatIsDownIsNoWarning checks a relay which reads of a new queue before its
+// publisher is connected, as at each first start. It republishes later without a warning. Other
 // problems are warnings.
 func TestRelay_QueueThatIsDownIsNoWarning(t *testing.T) {
 	for problem, warned := range map[error]bool{

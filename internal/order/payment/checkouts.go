@@ -119,8 +119,9 @@ func (s *Service) cancelReturned(
 }
 
 // hasten makes the poller end the page of a cancelled order at once. Without it the poller does so
-// at the next question. The page counts as due for long: DueCheckouts lists half of many due pages
-// by the newest, for questions at the end of a time to pay, and buyers may cancel by the thousand.
+// at the next question. The page counts as due for long, because buyers may cancel by the thousand.
+// DueCheckouts lists half of many due pages by the newest, for questions at the end of a time to
+// pay.
 func (s *Service) hasten(ctx context.Context, o order.Order) {
 	if s.pages == nil || o.CheckoutURL == "" || o.Status != order.Cancelled {
 		return

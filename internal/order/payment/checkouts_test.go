@@ -360,8 +360,8 @@ func TestCancelled_PageIsEndedBehindLastQuestions(t *testing.T) {
 }
 
 // TestNextQuestion_PausesUntilTheEndOfTheTimeToPay checks that pauses double up to ten minutes. A
-// page is asked about before the time to pay ends, so that a payment without a webhook is kept, and
-// a second after that time, so that the page takes no more money.
+// page is asked about before the time to pay ends, so that a payment without a webhook is kept. It
+// is asked about again a second after that time, so that it takes no more money.
 func TestNextQuestion_PausesUntilTheEndOfTheTimeToPay(t *testing.T) {
 	now := time.Now()
 	for _, c := range []struct {

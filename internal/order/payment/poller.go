@@ -25,7 +25,7 @@ const (
 	pollEvery = time.Second
 	pollChunk = 50 // pages in one read, which are asked about together
 	// questionPause is the time between two questions of one process. A provider that answers in
-	// seconds must not delay the questions behind it beyond their PayBy, and a fast one limits the
+	// seconds must not delay the questions behind it beyond their PayBy. A fast one limits the
 	// requests of a second.
 	questionPause = 20 * time.Millisecond
 	// firstQuestion is the age at which a new page is asked about; earlier if the time to pay ends

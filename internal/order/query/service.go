@@ -93,8 +93,8 @@ func (s *Service) decide(
 	}
 }
 
-// isOthers reports whether a row is another buyer's. The row of a lost order of an earlier release
-// has the buyer who asked first, because such a number does not say whose it is.
+// isOthers reports whether a row is another buyer's. The number of an earlier release does not say
+// whose it is. So the row of such a lost order has the buyer who asked first.
 func isOthers(o order.Order, by seckill.Actor, n ordersn.Number) bool {
 	return o.BuyerID != by.ID && (n.Epoch == 0 || !o.Tombstone())
 }

@@ -57,7 +57,7 @@ func (d dated) OrdersOf(context.Context, string, string, int) ([]order.Order, er
 }
 
 // TestMine_NodesClockDoesNotJudgeUncertainOrders checks that a list has no order as created whose
-// commit may be lost, although the node's clock is ahead of the database's or behind it.
+// commit may be lost. The node's clock is ahead of the database's or behind it.
 func TestMine_NodesClockDoesNotJudgeUncertainOrders(t *testing.T) {
 	for _, ahead := range []time.Duration{5 * time.Minute, -5 * time.Minute} {
 		s := NewService(Deps{

@@ -17,15 +17,14 @@ type Opener struct {
 	Store          Store
 	Redis          Redis
 	PaymentTimeout time.Duration // how long a parked order that is written may stay unpaid
-	// GateLifetime is for how long a gate is open without a renewal, where Redis can fail over; 0
-	// where it cannot, and a load opens the gate for good.
+	// GateLifetime is for how long a gate is open without a renewal, where Redis can fail over. It
+	// is 0 where Redis cannot, and a load opens the gate for good.
 	GateLifetime time.Duration
 }
 
-// Expose begins the first epoch of a draft, as Open does with FirstToken. It holds the lock of
-// rebuilds, because a draft that is exposed in MySQL and not yet loaded into Redis looks like a
-// sale that Redis has lost. Without the lock, such as while Redis is down, a rebuild may do the
-// rest.
+// Expose begins the first epoch of a draft, as Open does with FirstToken. A draft that is exposed
+// in MySQL and not yet loaded into Redis looks like a sale that Redis has lost. So Expose holds the
+// lock of rebuilds. Without the lock, such as while Redis is down, a rebuild may do the rest.
 func (o Opener) Expose(ctx context.Context, goodsID int64) (seckill.Sale, error) {
 	if unlock, ok, err := o.Redis.LockRebuild(ctx, goodsID, lockTTL); err == nil && ok {
 		defer unlock()

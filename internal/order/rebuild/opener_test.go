@@ -72,7 +72,7 @@ func TestOpen_UsesRedisClock(t *testing.T) {
 	}
 }
 
-// TestOpen_PaymentEndsByTheDatabasesClock checks that a parked order that an epoch begins with can
+// TestOpen_PaymentEndsByTheDatabasesClock checks a parked order that an epoch begins with. It can
 // be paid for its whole time, although the worker's clock is an hour off.
 func TestOpen_PaymentEndsByTheDatabasesClock(t *testing.T) {
 	for _, off := range []time.Duration{-time.Hour, time.Hour} {

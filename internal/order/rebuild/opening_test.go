@@ -25,9 +25,9 @@ func (s *openedStore) RecordOpening(_ context.Context, _, _, _ int64, lease stri
 	return nil
 }
 
-// TestEndOpening_WaitsForTheGateOfAnotherMasterOnly checks on a clock that moves only while nothing
-// runs that a rebuild does not wait for a gate that it has shut itself, nor a second time for
-// another master's.
+// TestEndOpening_WaitsForTheGateOfAnotherMasterOnly checks that a rebuild does not wait for a gate
+// that it has shut itself, nor a second time for another master's. Its clock moves only while
+// nothing runs.
 func TestEndOpening_WaitsForTheGateOfAnotherMasterOnly(t *testing.T) {
 	const lifetime = 20 * time.Second
 	for _, c := range []struct {

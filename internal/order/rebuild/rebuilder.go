@@ -116,10 +116,10 @@ func (r *Rebuilder) reasonToRebuild(
 	return ""
 }
 
-// foreignFor is how long a gate must have ended before a worker rebuilds a sale that is open on
-// another master by MySQL's record, or that another worker rebuilds. The clients of a replaced
-// master notice the failover within that time. If they rebuilt earlier, they would end the opening
-// on the new master again and again.
+// foreignFor is how long a gate must have ended before a worker rebuilds the sale. It is for a sale
+// that MySQL's record has open on another master, or that another worker rebuilds. The clients of a
+// replaced master notice the failover within that time. If they rebuilt earlier, they would end the
+// opening on the new master again and again.
 const foreignFor = 15 * time.Second
 
 // reasonOfExpiry returns the reason to rebuild a sale whose gate is not renewed; "" if a renewal
@@ -180,7 +180,7 @@ func (r *Rebuilder) rebuild(ctx context.Context, goodsID int64, why string) (Res
 func (r *Rebuilder) drainAll(ctx context.Context, result *Result) (int64, error) {
 	for result.Attempts = 1; ; result.Attempts++ {
 		// Read Redis' epoch before the token is taken. A rebuild that takes a later token loads a
-		// newer epoch than both servers have now, and drain must not shut the gate of that one.
+		// newer epoch than both servers have now. drain must not shut the gate of that epoch.
 		v, err := r.Redis.View(ctx, result.GoodsID)
 		if err != nil && !errors.Is(err, seckill.ErrNotLoaded) {
 			return 0, fmt.Errorf("read the epoch in Redis: %w", err)

@@ -42,9 +42,10 @@ type Store interface {
 	HoldingPages(
 		ctx context.Context, goodsID, epoch int64, redisNow time.Time,
 	) iter.Seq2[[]order.Held, error]
-	// RecordOpening records that the gate of an epoch opens on the master with a lease, or with ""
-	// that it is open on none any more. The error is ErrFenced if the token is not the newest, if
-	// another epoch has begun, and for "" if the recorded opening has not ended.
+	// RecordOpening records that the gate of an epoch opens on the master with a lease. With "" it
+	// records that the gate is open on none any more. The error is ErrFenced if the token is not
+	// the newest, or if another epoch has begun. It is also ErrFenced for "" if the recorded
+	// opening has not ended.
 	RecordOpening(ctx context.Context, goodsID, token, epoch int64, lease string) error
 	// EndOpening ends the recorded opening and returns its lease, also if it has ended before; ""
 	// if none is recorded. The error is ErrFenced if the token is not the newest.

@@ -157,8 +157,8 @@ func TestWorker_MaxRebuildsBoundsThoseUnderWay(t *testing.T) {
 }
 
 // TestWorker_ManySalesCostAsMuchAsFew counts the views that are read in ten seconds while 800 sales
-// sell, and while processes ask to serve all of them although Redis has them: their messages were
-// not confirmed. It checks that the sales are rebuilt soon after Redis has lost them.
+// sell. It counts again while processes ask to serve all of them although Redis has them: their
+// messages were not confirmed. It checks that the sales are rebuilt soon after Redis has lost them.
 func TestWorker_ManySalesCostAsMuchAsFew(t *testing.T) {
 	for name, asked := range map[string]bool{"selling": false, "asked": true} {
 		t.Run(name, func(t *testing.T) {
@@ -187,7 +187,7 @@ func TestWorker_ManySalesCostAsMuchAsFew(t *testing.T) {
 }
 
 // TestWorker_NewlyAskedSaleIsCheckedAtOnce checks that each lost sale is rebuilt within a second of
-// the request that asks for it, although many are asked for that Redis has.
+// the request that asks for it. Requests ask also for many sales that Redis has.
 func TestWorker_NewlyAskedSaleIsCheckedAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const sales, lost = 800, 10
@@ -212,7 +212,7 @@ func TestWorker_NewlyAskedSaleIsCheckedAtOnce(t *testing.T) {
 }
 
 // TestSlots_AskedSaleIsNext checks that a free slot goes to a sale that requests wait for, although
-// another has waited longer, and else to the one that has waited longest.
+// another has waited longer. Otherwise it goes to the one that has waited longest.
 func TestSlots_AskedSaleIsNext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSlots(1, func(goodsID int64) bool { return goodsID == 3 })
@@ -233,7 +233,7 @@ func TestSlots_AskedSaleIsNext(t *testing.T) {
 }
 
 // TestSlots_SleepReturnsTheSlot checks that a rebuild holds no slot while it sleeps and has one
-// again afterwards, so that no more work at a time than there are slots.
+// again afterwards. So no more work at a time than there are slots.
 func TestSlots_SleepReturnsTheSlot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSlots(1, func(int64) bool { return false })

@@ -19,8 +19,8 @@ type LedgerReader struct {
 }
 
 // Ledger accounts for every unit of a sale. It is Unavailable during a rebuild of the sale. MySQL
-// alone is the source for drafts and for retired sales. A sale that Redis does not hold otherwise
-// was lost, and the queue may have orders that MySQL lacks until the rebuild, also after its end.
+// alone is the source for drafts and for retired sales. Any other sale that Redis does not hold was
+// lost. The queue may have orders that MySQL lacks until the rebuild, also after the sale's end.
 func (r LedgerReader) Ledger(ctx context.Context, sale seckill.Sale) (seckill.Ledger, error) {
 	if sale.Status == seckill.Draft || sale.Retired {
 		return r.fromMySQL(ctx, sale)

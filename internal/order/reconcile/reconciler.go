@@ -118,7 +118,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, goodsID int64) (Report, erro
 }
 
 // compareTotalsOnce compares the totals of a sale that two successive rounds found idle with the
-// same figures. For a comparison MySQL sums all orders of the sale, so once the totals were equal
+// same figures. For a comparison MySQL sums all orders of the sale. So once the totals were equal
 // it compares them again only after a figure has changed.
 func (r *Reconciler) compareTotalsOnce(
 	ctx context.Context, v seckill.View, d seckill.Differences,

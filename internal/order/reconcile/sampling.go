@@ -18,7 +18,7 @@ const (
 	// takes about a twentieth of the time, and its sums over many orders do not load MySQL.
 	restFactor = 20
 	// maxRest keeps the age of a sample below the minute of the alert SeckillBlind where sampling
-	// is slow, and shows a growing backlog soon where MySQL hangs.
+	// is slow. It shows a growing backlog soon where MySQL hangs.
 	maxRest = 30 * time.Second
 	// queryDeadline bounds each query of a sample in MySQL.
 	queryDeadline = 2 * time.Second

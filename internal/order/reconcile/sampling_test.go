@@ -281,7 +281,7 @@ func (s *heavy) Database(ctx context.Context, goodsID int64) (seckill.Database, 
 }
 
 // TestReconciler_SlowSumsAreNoOutageOfMySQL checks that the sum of a large sale hides neither the
-// ledgers of older sales nor the dead letters, and that many of them do not delay the sample.
+// ledgers of older sales nor the dead letters. Many large sales do not delay the sample.
 func TestReconciler_SlowSumsAreNoOutageOfMySQL(t *testing.T) {
 	for light, accounted := range map[int64]int{48: 8, 41: 0} {
 		synctest.Test(t, func(t *testing.T) {
@@ -369,7 +369,7 @@ func TestReconciler_SamplesSaleAtRestFromItsRow(t *testing.T) {
 }
 
 // TestReconciler_ComparesHoldingsHourly checks that the reconciler does not read all orders of a
-// sale in each round, and that it tries again at once after an error.
+// sale in each round. It tries again at once after an error.
 func TestReconciler_ComparesHoldingsHourly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, log := &servers{}, slog.New(slog.DiscardHandler)

@@ -52,8 +52,7 @@ func (s *fakeStore) ForgetTombstones(
 }
 
 // TestWorker_TombstonesSaleBySale checks that each round goes on with the sales after the last
-// ones, that it repeats sales with more tombstones than a batch, and begins again after the last
-// sale.
+// ones, and begins again after the last sale. It repeats sales with more tombstones than a batch.
 func TestWorker_TombstonesSaleBySale(t *testing.T) {
 	s := &fakeStore{rows: map[string]int{"tombstones": 2*batch + 1}, before: map[string]time.Time{}}
 	w := Worker{Store: s, Log: slog.New(slog.DiscardHandler)}

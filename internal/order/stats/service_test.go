@@ -39,7 +39,8 @@ func (drafts) Sale(context.Context, int64) (seckill.Sale, error) {
 func (drafts) Now(context.Context) (time.Time, error) { return time.Now(), nil }
 
 // TestRecent_CountsManyOrdersLessOften checks that a console that is open for a minute makes few
-// counts that are dear, and a new one each second if they are not. Statistics always counts.
+// counts if they are dear. It makes a new one each second if they are not. Statistics always
+// counts.
 func TestRecent_CountsManyOrdersLessOften(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var counts, takes time.Duration
