@@ -38,7 +38,7 @@ func (s fixture) blocks() int {
 }
 
 // TestReserve_OrdersShareBlocks checks that pending and the outbox have all orders of a call, in
-// blocks, and that a block is there as long as one of its orders is pending.
+// blocks. A block is there as long as one of its orders is pending.
 func (s fixture) TestReserve_OrdersShareBlocks(t *testing.T) {
 	lines, sns := s.reserveBlocks(2*blockSize + 2)
 	require.Equal(t, 3, s.blocks())

@@ -26,8 +26,8 @@
 //
 // One key belongs to no goods: sk:ended-rests, the set of the sales that requests found lost.
 //
-// The keys :tally and :pace keep their names because releases run side by side during an upgrade
-// and the counters of a renamed key would restart.
+// The keys :tally and :pace keep their names. Releases run side by side during an upgrade, and the
+// counters of a renamed key would restart.
 //
 // Each step of a sale is one script of scripts/lua. This package binds KEYS and ARGV and decodes
 // the answer; the script decides. A call that exceeds its deadline has an unknown outcome and

@@ -25,8 +25,8 @@ func (s fixture) openFor(epoch int64, from, until time.Duration) bool {
 		rebuild.OpenTime{From: now.Add(from), Until: now.Add(until)}))(s.t)
 }
 
-// TestOpenGate_OpensForATime checks that a load leaves the gate shut where Redis can fail over, and
-// that an opened gate is open from one moment to another. Outside it no script takes or returns
+// TestOpenGate_OpensForATime checks that a load leaves the gate shut where Redis can fail over. An
+// opened gate is open from one moment to another. Outside that time no script takes or returns
 // units.
 func (s fixture) TestOpenGate_OpensForATime(t *testing.T) {
 	s.opts.FailsOver = true

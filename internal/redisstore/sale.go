@@ -157,8 +157,8 @@ const stageLife = 10 * time.Minute
 // Load begins an epoch: it stages the holdings page by page, then one script replaces the state. It
 // opens the gate unless Redis can fail over. It leaves the sale unchanged and returns false where
 // the gate is open, or where Redis has this epoch or a newer one. It does so too where Redis has a
-// fence at it or a newer version of the sale, and where Redis has lost staged holdings or restarted
-// since the first.
+// fence at it or a newer version of the sale. The same holds where Redis has lost staged holdings
+// or restarted since the first.
 func (s *Store) Load(
 	ctx context.Context, sale seckill.Sale, pages iter.Seq2[[]order.Held, error],
 ) (bool, error) {

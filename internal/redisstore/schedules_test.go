@@ -36,8 +36,8 @@ type promised struct {
 
 const scheduledTurn = 2 * time.Second // the life of an admission
 
-// TestJoin_RandomSchedulesKeepEveryPlace checks that only its buyer ends a number that waits, that
-// each admission lasts its whole time and finds a unit, and that units do not wait for buyers.
+// TestJoin_RandomSchedulesKeepEveryPlace checks that only its buyer ends a number that waits. Each
+// admission lasts its whole time and finds a unit, and units do not wait for buyers.
 func TestJoin_RandomSchedulesKeepEveryPlace(t *testing.T) {
 	server := miniredis.RunT(t)
 	f := open(t, server.Addr(), "a token")

@@ -848,7 +848,7 @@ func (s fixture) TestJoin_TicketBeforeTheStartKeepsItsPosition(t *testing.T) {
 	require.Zero(t, s.visit(admission.Find, 3)[0].Until)
 }
 
-// TestTurns_OfTheStateOnly checks that a worker that was asleep while Redis lost a room lists no
+// TestTurns_OfTheStateOnly has a worker sleep while Redis loses a room. The worker lists no
 // admissions of the room that has replaced it, and none where there is no room.
 func (s fixture) TestTurns_OfTheStateOnly(t *testing.T) {
 	s.openRoom(9, 1)
@@ -886,8 +886,8 @@ func (s fixture) TestRetire_RemovesTheRoom(t *testing.T) {
 	require.Empty(t, must.Get(s.client.Keys(t.Context(), "*").Result())(t))
 }
 
-// TestRoom_MillionBuyersFitIn32MB joins a million buyers in groups, whose ids are UUIDs, and
-// requires that their places, the bitmaps and the keys take at most 32 MB of Redis' memory.
+// TestRoom_MillionBuyersFitIn32MB joins a million buyers, whose ids are UUIDs, in groups. Their
+// places, the bitmaps and the keys may take at most 32 MB of Redis' memory.
 func TestRoom_MillionBuyersFitIn32MB(t *testing.T) {
 	s := open(t, env.Redis(t).Addr(), "")
 	require.NoError(t, s.client.FlushAll(t.Context()).Err())

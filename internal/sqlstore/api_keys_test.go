@@ -60,7 +60,7 @@ func (h fixture) TestAPIKeys_RevokeOnce(t *testing.T) {
 }
 
 // TestAudit_HasAPIKeys checks that the owner finds a key's creation and its one revocation in the
-// audit log, also by an operator, and that another merchant does not.
+// audit log, also one by an operator. Another merchant does not.
 func (h fixture) TestAudit_HasAPIKeys(t *testing.T) {
 	k := h.addAPIKey("audited", "erp", today)
 	by := seckill.WithActor(t.Context(), seckill.Actor{ID: "1", Role: seckill.Operator})
@@ -114,7 +114,7 @@ func (h fixture) TestAPIKeys_LastUseNeverGoesBack(t *testing.T) {
 }
 
 // TestAudit_NamesTheAPIKey checks that changes by a key have its name in the audit log, also a cut
-// that another process ends, and that a person's changes have none.
+// that another process ends. A person's changes have none.
 func (h fixture) TestAudit_NamesTheAPIKey(t *testing.T) {
 	k := h.addAPIKey("70", "erp", today)
 	ctx, sale := seckill.WithActor(t.Context(), k.Actor()), h.exposed(9, 5)

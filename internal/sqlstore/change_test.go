@@ -317,7 +317,7 @@ func (h fixture) TestAuditTrail_ListsActorAndChangedFields(t *testing.T) {
 }
 
 // TestAuditTrail_OfAMerchant checks that a merchant's log has the entries of the merchant's sales
-// by anybody, and those of the merchant's actions, each once, newest first, in pages.
+// by anybody, and those of the merchant's actions. Each is there once, newest first, in pages.
 func (h fixture) TestAuditTrail_OfAMerchant(t *testing.T) {
 	ctx := seckill.WithActor(t.Context(), seckill.Actor{ID: "7", Role: seckill.Merchant})
 	deleted, kept := h.draft(7, 10, 3), h.draft(7, 10, 3)

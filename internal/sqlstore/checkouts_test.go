@@ -97,7 +97,7 @@ func (h fixture) TestCheckout_OneOpenPageForEachOrder(t *testing.T) {
 }
 
 // TestDueCheckouts_ManyDelayNoNewOne checks that pages that are due for long leave half of a list
-// to those that became due last, whose time to pay ends soon. Each page is listed once.
+// to those that became due last. The time to pay of these ends soon. Each page is listed once.
 func (h fixture) TestDueCheckouts_ManyDelayNoNewOne(t *testing.T) {
 	sale, now, ctx := h.exposed(10, 5), today, t.Context()
 	var all []string

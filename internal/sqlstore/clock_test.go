@@ -68,8 +68,8 @@ func TestReadClock_AsksAgainAfterASleep(t *testing.T) {
 	})
 }
 
-// TestClockSetBack_HidesNoRow checks that work from before the server's clock was set back by an
-// hour is due at once, and that work which waits on purpose still waits.
+// TestClockSetBack_HidesNoRow sets the server's clock back by an hour. Work from before is due at
+// once, and work which waits on purpose still waits.
 func (h fixture) TestClockSetBack_HidesNoRow(t *testing.T) {
 	ctx, now := t.Context(), today.Add(-time.Hour)
 	sale := h.exposed(10, 5)

@@ -32,9 +32,9 @@ func (s *Store) NextRebuildToken(ctx context.Context, goodsID int64) (rebuild.To
 
 // BeginEpoch begins the next epoch of a sale and returns the sale that it starts from. It writes
 // the parked orders first; one that the database refuses becomes failed. A draft becomes exposed.
-// It returns rebuild.ErrFenced for a token that is not the newest, for rebuild.FirstToken with a
-// sale that is no draft, and while the recorded opening has not ended. A draft whose end has passed
-// is a Conflict.
+// It returns rebuild.ErrFenced for a token that is not the newest, and for rebuild.FirstToken with
+// a sale that is no draft. It does so too while the recorded opening has not ended. A draft whose
+// end has passed is a Conflict.
 func (s *Store) BeginEpoch(
 	ctx context.Context, goodsID, token int64, at order.Times,
 ) (seckill.Sale, error) {
@@ -123,7 +123,7 @@ type heldRow struct {
 //
 // No transaction lasts from page to page, and the goods row is not locked. That is safe (ADR 71):
 // between the beginning of an epoch and its opening no order becomes active. An order that ends in
-// that time has a stock move of this epoch, which Redis applies after the load, whether or not the
+// that time has a stock move of this epoch. Redis applies it after the load, whether or not the
 // order was loaded. The error is rebuild.ErrFenced if another epoch has begun, or if MySQL has lost
 // this one in a failover.
 func (s *Store) HoldingPages(
@@ -146,8 +146,8 @@ func (s *Store) HoldingPages(
 	}
 }
 
-// ordersOfEpoch reads the next orders of a goods, in the order of their primary key, from a server
-// that has committed the given epoch and none after it.
+// ordersOfEpoch reads the next orders of a goods, in the order of their primary key. The server
+// must have committed the given epoch and none after it.
 func (s *Store) ordersOfEpoch(
 	ctx context.Context, goodsID, epoch int64, after string,
 ) ([]heldRow, error) {

@@ -19,8 +19,8 @@ import (
 // BenchmarkEvents measures what the events cost a batch of orders, by the batch's size. It writes
 // batches with and without their events by turns, to the same database, so that both meet the same
 // machine. It reports the orders per second of each by the median batch, because a busy machine
-// delays single batches by far more than events do, and the cost in percent of the speed without
-// events. The median of five rounds:
+// delays single batches by far more than events do. It also reports the cost in percent of the
+// speed without events. The median of five rounds:
 //
 //	go test ./internal/sqlstore -run '^$' -bench Events -benchtime 100x -count 5
 func BenchmarkEvents(b *testing.B) {

@@ -258,8 +258,8 @@ func TestEvents_LateCommitIsNotMissed(t *testing.T) {
 	})
 }
 
-// TestEvents_ReaderGetsEachOnceInOrder checks that a reader that follows the head gets every event
-// once and those of each order in order, while several writers and sequencers run.
+// TestEvents_ReaderGetsEachOnceInOrder checks a reader that follows the head while several writers
+// and sequencers run. It gets every event once, and those of each order in order.
 func TestEvents_ReaderGetsEachOnceInOrder(t *testing.T) {
 	t.Parallel()
 	onEachMigrated(t, databases, func(t *testing.T, h fixture) {

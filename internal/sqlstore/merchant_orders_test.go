@@ -35,7 +35,7 @@ func (h fixture) actions(goodsID int64) (made []salechange.Action) {
 }
 
 // TestRefund_ReturnsUnitsAndMoneyOnce checks that the units and the payment of a paid order leave
-// it in one transaction, and that a repetition and a buyer's cancellation change nothing more.
+// it in one transaction. A repetition and a buyer's cancellation change nothing more.
 func (h fixture) TestRefund_ReturnsUnitsAndMoneyOnce(t *testing.T) {
 	sale := h.exposed(10, 5)
 	paid, created := h.writeOrder(sale, 1), h.writeOrder(sale, 2)

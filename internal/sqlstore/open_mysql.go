@@ -38,9 +38,10 @@ const (
 const sessionSQL = "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED"
 
 // sessionVars returns the variables of each new connection. Text that is too long is an error then
-// and not truncated. A wait for the lock of a row, or of a table that a backup or an ALTER holds,
-// ends with error 1205 before the connection's own deadline. Without autocommit, which a server may
-// turn off, a statement outside a transaction would be undone when its connection ends.
+// and not truncated. A wait for the lock of a row ends with error 1205 before the connection's own
+// deadline. So does one for the lock of a table that a backup or an ALTER holds. Without
+// autocommit, which a server may turn off, a statement outside a transaction would be undone when
+// its connection ends.
 func sessionVars() map[string]string {
 	const mode = "'ONLY_FULL_GROUP_BY,STRICT_TRANS_TABLES,NO_ENGINE_SUBSTITUTION'"
 	return map[string]string{

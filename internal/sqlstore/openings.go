@@ -13,9 +13,10 @@ import (
 // endedPrefix marks an opening in sales.opened_on that nobody renews any more.
 const endedPrefix = "-"
 
-// RecordOpening records that the gate of an epoch opens on the master with a lease, or with "" that
-// it is open on none any more. It returns rebuild.ErrFenced for a token that is not the newest, if
-// another epoch has begun, and for "" if the recorded opening has not ended.
+// RecordOpening records that the gate of an epoch opens on the master with a lease. With "" it
+// records that the gate is open on none any more. It returns rebuild.ErrFenced for a token that is
+// not the newest, or if another epoch has begun. It does so for "" too if the recorded opening has
+// not ended.
 func (s *Store) RecordOpening(
 	ctx context.Context, goodsID, token, epoch int64, lease string,
 ) error {

@@ -93,8 +93,8 @@ func (h fixture) TestReceive_RefundsWhatAnOrderCannotKeep(t *testing.T) {
 
 // TestReceive_BatchHasOneReceiptEach checks that a batch decides on its payments one after the
 // other, and that a repetition gets the same answers. A refused payment does not affect the others,
-// even if its number belongs to a payment of another goods, so that the database refuses the
-// statement.
+// even if the database refuses the statement because the number belongs to a payment of another
+// goods.
 func (h fixture) TestReceive_BatchHasOneReceiptEach(t *testing.T) {
 	now, other := today.Add(5*time.Minute), h.exposed(10, 5)
 	must.Get(h.receiveOne(h.payment(other, "taken", h.writeOrder(other, 1)), now))(t)
@@ -155,9 +155,9 @@ func (h fixture) TestReceive_BatchHasOneReceiptEach(t *testing.T) {
 	require.Len(t, must.Get(h.DueRefunds(t.Context(), now, 10))(t), 2*len(refused))
 }
 
-// TestDueRefunds_ManyDelayNoNewOne checks that refunds that wait for a slow provider, or that it
-// refuses again and again, leave half of a list to new ones, the last one first. Each refund is
-// listed once.
+// TestDueRefunds_ManyDelayNoNewOne has refunds that wait for a slow provider, or that it refuses
+// again and again. They leave half of a list to new ones, the last one first. Each refund is listed
+// once.
 func (h fixture) TestDueRefunds_ManyDelayNoNewOne(t *testing.T) {
 	sale, ctx := h.exposed(20, 20), t.Context()
 	var all []string

@@ -12,7 +12,7 @@ import (
 )
 
 // repeatConnector opens connections on which a step of a migration may run again from its
-// beginning. MySQL commits each change of a table by itself, so a process that dies within a step
+// beginning. MySQL commits each change of a table by itself. So a process that dies within a step
 // leaves the first changes behind, without the version of the step.
 type repeatConnector struct{ driver.Connector }
 

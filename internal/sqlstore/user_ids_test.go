@@ -9,7 +9,7 @@ import (
 )
 
 // TestMigrate_KeepsNumericUserIDs checks that the step to text keeps the ids of earlier releases,
-// every column and every index, and that orders of such buyers count against their limits.
+// every column and every index. Orders of such buyers count against their limits.
 func TestMigrate_KeepsNumericUserIDs(t *testing.T) {
 	onEach(t, databases, func(t *testing.T, dsn string) {
 		h := newFixture(t, dsn)

@@ -70,7 +70,7 @@ func (h fixture) TestGrantNumbers_GrantsNoNumberTwice(t *testing.T) {
 }
 
 // TestGrantNumbers_WholeRoomContinues checks that the next lease of a room that Redis has whole
-// gets no gap, and that a room which is another lease's gets one.
+// gets no gap. A room which is another lease's gets one.
 func (h fixture) TestGrantNumbers_WholeRoomContinues(t *testing.T) {
 	ctx, id := t.Context(), h.withRoom().GoodsID
 	replace := func(lease, replaces string, joined int64) admission.Record {

@@ -335,9 +335,9 @@ func (h fixture) TestSaveProgress_KeepsTheOwnersChange(t *testing.T) {
 	require.Equal(t, other, must.Get(h.FindEndpoint(ctx, "other"))(t))
 }
 
-// TestSaveProgress_KeepsADeliveryOnDemandDue checks that a delivery to send again waits neither for
-// the one at the endpoint's position, which failed, nor after an attempt during which the owner
-// changed the endpoint.
+// TestSaveProgress_KeepsADeliveryOnDemandDue checks that a delivery to send again does not wait for
+// the one at the endpoint's position, which failed. It does not wait after an attempt during which
+// the owner changed the endpoint, either.
 func (h fixture) TestSaveProgress_KeepsADeliveryOnDemandDue(t *testing.T) {
 	ctx, e := t.Context(), h.claim(h.endpoint("e"), "l", today)
 	dead, next := h.dead(e, "d1", today), h.pending(e, "d2")

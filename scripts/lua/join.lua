@@ -136,7 +136,7 @@ local function seat_function()
     if full(buyer) then return 0, OVER_LIMIT end
     if state.next >= state.granted then return 0, EXHAUSTED end
     -- A turn that has ended and is not removed yet would be open again when admit or prepare moves
-    -- all ends, and would then end the new number.
+    -- all ends. It would then end the new number.
     if any_turns and redis.call('ZREM', turns, 'b' .. buyer) == 1 then
       redis.call('HINCRBY', room, 'missed', 1)
     end
