@@ -39,8 +39,9 @@ type Limit struct {
 	// Burst is how many permits a token bucket holds while nobody takes any, 1 to 1e9. 0 means
 	// Permits. The windows have none. At the rate, Burst and MaxWait are at most 366 days.
 	Burst int
-	// MaxWait is the longest time that Reserve and Wait wait for permits of a token bucket, up to
-	// 24 h in whole milliseconds. 0 means a minute. A negative value admits nobody in advance.
+	// MaxWait is the longest time that Reserve and Wait wait for permits of a token bucket. It is
+	// at most 24 h, in whole milliseconds. 0 means a minute. A negative value admits nobody in
+	// advance.
 	MaxWait time.Duration
 	// Algorithm is TokenBucket if it is not set.
 	Algorithm Algorithm

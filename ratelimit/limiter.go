@@ -46,8 +46,8 @@ type Decision struct {
 }
 
 // Limiter decides about permits by key. It replaces a key of more than 200 bytes by the first half
-// of its SHA-256, because clients often choose keys, and every key takes memory. A Limiter is safe
-// for many goroutines.
+// of its SHA-256. Clients often choose keys, and every key takes memory. A Limiter is safe for many
+// goroutines.
 type Limiter struct {
 	gate   *gate.Gate
 	rule   *rules.Compiled

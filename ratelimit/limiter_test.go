@@ -447,8 +447,8 @@ func TestNew_TakesEveryInterval(t *testing.T) {
 	}
 }
 
-// TestSlidingWindow_IsExactWhileSmall has a caller that takes 10 permits at the end of one second
-// and comes back at the end of the next, within a second. A weighted window would give it 9 more.
+// TestSlidingWindow_IsExactWhileSmall has a caller take 10 permits at the end of one second. It
+// comes back at the end of the next, within a second. A weighted window would give it 9 more.
 func TestSlidingWindow_IsExactWhileSmall(t *testing.T) {
 	second := func(permits int) bool {
 		at := time.Date(2026, 1, 1, 0, 0, 0, 999_000_000, time.UTC)

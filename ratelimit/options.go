@@ -41,7 +41,7 @@ func Name(name string) Option { return func(s *settings) { s.name = name } }
 // "ratelimit:" by default. Between it and a window's key is the kind of the window, such as "-f:".
 func Prefix(prefix string) Option { return func(s *settings) { s.prefix = prefix } }
 
-// Leases lets this process take up to n permits of a hot key in advance, 0 to 1000, and hand them
+// Leases lets this process take up to n permits of a hot key in advance, 0 to 1000. It hands them
 // out without a call to Redis. From 2, it may take the permits of a millisecond where these are
 // more, but then all Processes together take a burst at most. Requests for several permits always
 // call Redis. The default is 0.

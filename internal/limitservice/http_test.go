@@ -153,8 +153,8 @@ func TestHTTP_BadInput(t *testing.T) {
 	}
 }
 
-// TestReadyz_OneNodeOfAClusterIsNamed checks that the state of Redis, and the log, name the setting
-// where its only address is of a cluster, whose node refuses most keys.
+// TestReadyz_OneNodeOfAClusterIsNamed checks that the state of Redis and the log name the setting
+// whose only address is a node of a cluster. That node refuses most keys.
 func TestReadyz_OneNodeOfAClusterIsNamed(t *testing.T) {
 	cluster := servers.RedisCluster(t, servers.RedisClusterOptions{})
 	s := start(t, cluster.Nodes[0])

@@ -11,7 +11,7 @@ import (
 )
 
 // TestReserve_LeavingClientsOpenNoWindow has clients leave the queue of a limiter of 1000/s with a
-// burst of 1 and a wait of 1 s, except those whose permits are good in its last 10 ms. Clients that
+// burst of 1 and a wait of 1 s. Those whose permits are good in its last 10 ms stay. Clients that
 // take their places are bounded as if nobody had left: 11 permits in these 10 ms.
 func TestReserve_LeavingClientsOpenNoWindow(t *testing.T) {
 	for name, order := range map[string]func([]ratelimit.Decision){

@@ -295,12 +295,12 @@ func TestGate_SlowRateForgetsNoPermits(t *testing.T) {
 	}
 }
 
-// TestGate_GreedIsBoundedAndServed sends 1 to 256 callers at once to each of 1 to 8 nodes, at 0.1
-// to a million permits a second with up to 10 s of burst, on a test clock, in process and in Redis.
-// Some wait, some leave, the rate may change, and nodes may die with their leases. No window has
-// more than the largest burst, what accumulates at the rates of the time, and the nodes' leases. In
-// the end nobody leaves and nothing changes. Then callers get 95 % of what they ask for or of what
-// accumulates, less the leases.
+// TestGate_GreedIsBoundedAndServed sends 1 to 256 callers at once to each of 1 to 8 nodes, on a
+// test clock, in process and in Redis. The limits are 0.1 to a million permits a second with up to
+// 10 s of burst. Some wait, some leave, the rate may change, and nodes may die with their leases.
+// No window has more than the largest burst, what accumulates at the rates of the time, and the
+// nodes' leases. In the end nobody leaves and nothing changes. Then callers get 95 % of what they
+// ask for or of what accumulates, less the leases.
 func TestGate_GreedIsBoundedAndServed(t *testing.T) {
 	client := steadyClient(t, servers.Redis(t).Addr())
 	b := must.Get(rules.New(rules.Rule{Name: "r", By: []string{"goods"}}))(t)

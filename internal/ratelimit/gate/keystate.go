@@ -207,7 +207,7 @@ func (k *keyState) update(
 }
 
 // sharedPause is the time in which permits accumulate for a lease and for all callers that shared a
-// request, so that one call can admit them all. It is at most the time of half the permits that the
+// request. So one call can admit them all. It is at most the time of half the permits that the
 // bucket holds. So the bucket never fills up meanwhile.
 func sharedPause(req ratelimit.Request, lease int64) time.Duration {
 	if req.Params.Kind != ratelimit.KindBucket || max(req.N, lease) < 2 {

@@ -7,8 +7,8 @@ import (
 )
 
 // keyTable holds the keyStates in use, in shards with a lock each. It drops idle ones when it adds
-// new ones, so it needs no background goroutine. A key is in use while its limiter is in Redis, so
-// that the table's bound is also one for the keys that this node has in Redis.
+// new ones, so it needs no background goroutine. A key is in use while its limiter is in Redis. So
+// the table's bound is also one for the keys that this node has in Redis.
 type keyTable struct {
 	seed   maphash.Seed
 	most   int // keys of a shard

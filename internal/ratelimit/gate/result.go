@@ -123,9 +123,9 @@ func (r *Result) Refund() {
 
 // AppendHeaders appends an item to the values of RateLimit and RateLimit-Policy, as
 // draft-ietf-httpapi-ratelimit-headers-11 defines them. It appends nothing when the rule let the
-// request pass without a limit, and no item to RateLimit when nothing has counted the permits,
-// because Redis did not decide. A denial's t is not before its Retry-After. A policy has no w for a
-// window of less than a second, which whole seconds cannot express.
+// request pass without a limit. It appends no item to RateLimit when nothing has counted the
+// permits, because Redis did not decide. A denial's t is not before its Retry-After. A policy has
+// no w for a window of less than a second, which whole seconds cannot express.
 func (r *Result) AppendHeaders(limit, policy []byte) (newLimit, newPolicy []byte) {
 	if r.request.N == 0 {
 		return limit, policy

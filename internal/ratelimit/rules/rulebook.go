@@ -139,7 +139,7 @@ func (b *Rulebook) effective(
 
 // replace installs the operators' limits. A newer release, or a person, may have written unknown
 // rules and invalid limits. It skips the rules. A key whose limit is invalid keeps its last valid
-// one, because the limit of the rule may be far above what the operator has allowed.
+// one. The limit of the rule may be far above what the operator has allowed.
 func (b *Rulebook) replace(version int64, limits map[string]map[string]ratelimit.Limit) {
 	before := b.set.Load().limits
 	next := &overrides{version: version, limits: map[string]map[string]*ratelimit.Params{}}

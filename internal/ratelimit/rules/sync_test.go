@@ -79,7 +79,7 @@ func versionIn(t *testing.T, client *goredis.Client) int64 {
 	return must.Get(client.Get(t.Context(), versionKey).Int64())(t)
 }
 
-// TestSync_LaggingRedisGetsNewerLimitsBack checks that a failover to a replica that lags loosens no
+// TestSync_LaggingRedisGetsNewerLimitsBack checks a failover to a replica that lags. It loosens no
 // limit that an operator has tightened, and brings none back that an operator has removed.
 func TestSync_LaggingRedisGetsNewerLimitsBack(t *testing.T) {
 	client := clientOf(t)
