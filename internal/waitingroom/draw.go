@@ -26,8 +26,8 @@ const (
 // It is a Feistel network over the smallest domain of 2^(2h) values that has the size, h ≥ 4. A
 // result that is not below the size is permuted again (cycle walking), which takes fewer than 4
 // steps on average above 64 buyers. The key is HMAC-SHA256(seed, drawLabel ‖ size ‖ digest). The
-// function of round i at v is the 16-bit word v mod 16 of HMAC-SHA256(key, i ‖ v div 16), without
-// all but its lowest h bits. Here i is one byte, size and v div 16 are four, all big-endian.
+// function of round i at v is the lowest h bits of the 16-bit word v mod 16 of HMAC-SHA256(key, i ‖
+// v div 16). Here i is one byte, size and v div 16 are four, all big-endian.
 //
 // A half has at most 2^16 values, so that NewDraw computes every round function at once. A position
 // then needs no hash.

@@ -45,8 +45,8 @@ func (r Room) ETA(position int64) time.Duration {
 	return r.timeFor(r.Ahead(position) + 1)
 }
 
-// paid returns Paid within bounds: not in the future, because a clock that was set back must not
-// stop the line, and not so early that more than a burst accumulates.
+// paid returns Paid within bounds. It is not in the future, because a clock that was set back must
+// not stop the line. It is not so early that more than a burst accumulates.
 func (r Room) paid(now time.Time) time.Time {
 	earliest := now.Add(-max(r.Burst, leastBurst, r.timeFor(1)))
 	switch {

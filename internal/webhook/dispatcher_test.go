@@ -116,8 +116,8 @@ func TestDispatcher_RepeatsTheRequestUntilTheReceiverIsBack(t *testing.T) {
 	require.Equal(t, must.Get(f.store.EventHead(t.Context()))(t), after.Position)
 }
 
-// TestDispatcher_SendsAtOnceToAURLChangedDuringAnAttempt checks that a delivery is sent to a new
-// URL at once which the owner sets while an attempt at the old one is in progress.
+// TestDispatcher_SendsAtOnceToAURLChangedDuringAnAttempt has an owner set a new URL while an
+// attempt at the old one is in progress. The delivery is sent to the new one at once.
 func TestDispatcher_SendsAtOnceToAURLChangedDuringAnAttempt(t *testing.T) {
 	f := newStoppedFixture(t)
 	repaired := newReceiver(t, nil)
@@ -140,9 +140,8 @@ func TestDispatcher_SendsAtOnceToAURLChangedDuringAnAttempt(t *testing.T) {
 	require.Equal(t, webhook.Delivered, f.deliveries(id)[0].State)
 }
 
-// TestDispatcher_RetriesAPendingDeliveryAtOnceInItsPlace checks that a delivery that waits for its
-// next attempt is sent at once when its owner asks for it, also during an attempt that fails. It
-// keeps its place.
+// TestDispatcher_RetriesAPendingDeliveryAtOnceInItsPlace has an owner ask for a delivery that waits
+// for its next attempt. It is sent at once, also during an attempt that fails. It keeps its place.
 func TestDispatcher_RetriesAPendingDeliveryAtOnceInItsPlace(t *testing.T) {
 	f := newStoppedFixture(t)
 	var id string
@@ -191,8 +190,8 @@ func (s headHook) EventHead(ctx context.Context) (int64, error) {
 }
 
 // TestDispatcher_SendsTypesAddedWhileItSleeps checks that an endpoint gets what happens after its
-// owner has asked for it, also where a dispatcher had read the endpoint before and not yet the
-// events. In one case the dispatcher has a delivery of the former types to make.
+// owner has asked for it. A dispatcher may have read the endpoint before, and not yet the events.
+// In one case the dispatcher has a delivery of the former types to make.
 func TestDispatcher_SendsTypesAddedWhileItSleeps(t *testing.T) {
 	for _, former := range []event.Type{event.OrderPaid, event.OrderCreated} {
 		t.Run(string(former), func(t *testing.T) {
@@ -232,9 +231,9 @@ func (s killed) SaveProgress(ctx context.Context, e webhook.Endpoint, d *webhook
 	return errors.Join(s.store.SaveProgress(ctx, e, d), context.Canceled)
 }
 
-// TestDispatcher_SendsAtOnceAfterTheClockIsSetBack checks that a delivery that waits for its next
-// attempt, or was made and not attempted, is sent at once after the database's clock was set back
-// by an hour. It then waits as ever.
+// TestDispatcher_SendsAtOnceAfterTheClockIsSetBack sets the database's clock back by an hour. A
+// delivery that waits for its next attempt, or was made and not attempted, is then sent at once.
+// After that it waits as ever.
 func TestDispatcher_SendsAtOnceAfterTheClockIsSetBack(t *testing.T) {
 	f := newStoppedFixture(t)
 	r := newReceiver(t, answerStatus(http.StatusInternalServerError))
@@ -442,8 +441,8 @@ func TestDispatcher_ContactsNoAddressThatIsNotAllowed(t *testing.T) {
 	require.Zero(t, connections.Load())
 }
 
-// TestDispatcher_StopsAfterTheAttempt checks that a dispatcher that is stopped during a request
-// finishes it and stores its outcome, and that the next dispatcher goes on behind it at once.
+// TestDispatcher_StopsAfterTheAttempt stops a dispatcher during a request. The dispatcher finishes
+// it and stores its outcome, and the next dispatcher goes on behind it at once.
 func TestDispatcher_StopsAfterTheAttempt(t *testing.T) {
 	f := newFixture(t, sqliteFile(t))
 	entered, release := make(chan bool, 10), make(chan bool)
@@ -624,8 +623,8 @@ func TestDispatcher_SignsForAReceiverThatMissedTwoRotations(t *testing.T) {
 var backlog = flag.Int("webhook.backlog", 6_000,
 	"orders, of two sales, that TestDispatcher_BacklogReachesALimitedReceiver sends")
 
-// TestDispatcher_BacklogReachesALimitedReceiver checks on each database that a backlog arrives
-// whole and in order per sale, no faster than the endpoint's rate, while two dispatchers share it.
+// TestDispatcher_BacklogReachesALimitedReceiver has two dispatchers share a backlog, on each
+// database. It arrives whole and in order per sale, no faster than the endpoint's rate.
 func TestDispatcher_BacklogReachesALimitedReceiver(t *testing.T) {
 	for name, dsn := range map[string]func(testing.TB) string{
 		"SQLite":  sqliteFile,

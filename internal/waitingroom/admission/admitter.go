@@ -95,7 +95,7 @@ func (l *line) pauses(sale seckill.Sale) bool {
 // buyer who joins, or a unit that returns, waits for the next step, a second at most. A line that
 // grows is never quiet: if a rush uses up the granted numbers, buyers wait while a node asks MySQL.
 // A line with gaps is never empty: a buyer who shows a ticket from a gap waits although every
-// number was called, and one step a second would use fewer permits than the rate has.
+// number was called. One step a second would then use fewer permits than the rate has.
 func quietFor(sale seckill.Sale, s State, joined int64) time.Duration {
 	if s.Joined != joined {
 		return 0

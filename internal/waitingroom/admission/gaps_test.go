@@ -11,8 +11,8 @@ import (
 	"flashsale.dev/seckill/internal/waitingroom"
 )
 
-// TestStatus_GapsAreNotAhead compares the places in rooms with random gaps, in the draw, beyond it
-// and across its end, with a line that is counted one by one.
+// TestStatus_GapsAreNotAhead compares the places in rooms with random gaps with a line that is
+// counted one by one. The gaps are in the draw, beyond it and across its end.
 func TestStatus_GapsAreNotAhead(t *testing.T) {
 	for seed := range uint64(50) {
 		random := rand.New(rand.NewPCG(seed, 0))

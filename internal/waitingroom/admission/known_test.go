@@ -33,7 +33,7 @@ func (r *rooms) Room(context.Context, int64) (State, error) {
 func (*rooms) Ended(context.Context, int64) ([]byte, error) { return make([]byte, 100), nil }
 
 // TestService_ForgetsEndedRooms checks that a node does not remember every room that it has ever
-// read, although nobody asks for a room after the end of its sale.
+// read. Nobody asks for a room after the end of its sale.
 func TestService_ForgetsEndedRooms(t *testing.T) {
 	r := &rooms{now: time.Now()}
 	s := NewService(r, r, nil, [][]byte{[]byte("a secret of the tests, 32 bytes.")})

@@ -461,7 +461,7 @@ func (o over) Sale(context.Context, int64) (seckill.View, error) {
 }
 
 // TestRoom_DrawIsPublicAfterTheEnd checks that a draw can still be verified when Redis has
-// forgotten the room, and that a room which ended before its draw keeps its seed secret.
+// forgotten the room. A room which ended before its draw keeps its seed secret.
 func TestRoom_DrawIsPublicAfterTheEnd(t *testing.T) {
 	for name, startsIn := range map[string]time.Duration{"drawn": time.Second, "not": time.Hour} {
 		t.Run(name, func(t *testing.T) {
@@ -524,8 +524,8 @@ func TestRoom_ClosedSaleIsOverAfterALoss(t *testing.T) {
 }
 
 // TestRoom_LossWhileBuyersAreAdmitted checks that admissions survive the loss of Redis and the
-// death of an admitter, that nobody who waits is overtaken, and that numbers which nobody shows
-// hold up nobody.
+// death of an admitter. Nobody who waits is overtaken, and numbers which nobody shows hold up
+// nobody.
 func TestRoom_LossWhileBuyersAreAdmitted(t *testing.T) {
 	h := open(t, 3, 5*time.Second)
 	var places map[int64]admission.Place
@@ -756,7 +756,7 @@ func TestRoom_RebuildKeepsTheDrawOfTheStart(t *testing.T) {
 }
 
 // TestService_TicketOfAnEndedPlaceIsNone checks the tickets of a buyer who left before the turn,
-// also on another node, and of one who has bought all that one may buy.
+// also on another node. It checks those of a buyer who has bought all that one may buy.
 func TestService_TicketOfAnEndedPlaceIsNone(t *testing.T) {
 	h := open(t, 1, time.Second)
 	other := h.newNode()

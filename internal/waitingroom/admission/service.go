@@ -378,8 +378,8 @@ func answers(status *Status, seats []Seat) []visited {
 	return list
 }
 
-// errNotReady means that the gate of the room's sale is not open, as during a rebuild, or that
-// MySQL has granted the numbers to another master since.
+// errNotReady means that the gate of the room's sale is not open, as during a rebuild. It also
+// means that MySQL has granted the numbers to another master since.
 var errNotReady = errors.New("the room is not ready")
 
 func unavailable(err error) error {
