@@ -169,9 +169,9 @@ func (v *Verifier) Run(ctx context.Context) error {
 	return workers.Every(ctx, useInterval, v.writeUses)
 }
 
-// writeUses writes now as the last use of the keys that were used since the last call and whose
-// stored use is at least usePrecision old. It drops what it cannot write: the next use of the key
-// is written instead.
+// writeUses writes now as the last use of the keys that were used since the last call. It leaves
+// out keys whose stored use is less than usePrecision old. It drops what it cannot write: the next
+// use of the key is written instead.
 func (v *Verifier) writeUses(ctx context.Context) {
 	v.mu.Lock()
 	used := v.used

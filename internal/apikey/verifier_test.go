@@ -210,8 +210,8 @@ func TestVerify_ConcurrentCallersShareReads(t *testing.T) {
 	}
 }
 
-// TestVerify_RemembersUnknownKeys checks that a repeated unknown key costs a read per maxAge, that
-// it is found once it exists, and that any number of them displaces no key from the cache.
+// TestVerify_RemembersUnknownKeys checks that a repeated unknown key costs a read per maxAge, and
+// is found once it exists. Any number of unknown keys displaces no key from the cache.
 func TestVerify_RemembersUnknownKeys(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, s, v, _ := newFixture(t)

@@ -171,9 +171,9 @@ func (h *fixture) as(who seckill.Actor, method, target, body string, header ...s
 	return must.Get(apicheck.ReadReply(res))(h.t)
 }
 
-// does sends a request and requires a 200. A busy machine may miss a deadline, so a request that
-// may be repeated is sent up to ten times until its answer is no 503: a GET, one for a path, which
-// changes nothing either, or one for a limiter, which sets the same again.
+// does sends a request and requires a 200. A busy machine may miss a deadline, so does sends some
+// requests up to ten times until the answer is no 503. They are a GET, one for a path, which
+// changes nothing either, and one for a limiter, which sets the same again.
 func (h *fixture) does(who seckill.Actor, method, target, body string, header ...string) reply {
 	repeatable := method == "GET" || strings.HasPrefix(target, "/randomPath?") ||
 		strings.HasPrefix(target, "/admin/limiters/")

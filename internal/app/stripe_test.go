@@ -404,9 +404,9 @@ func TestStripe_PageIsInTheSalesCurrency(t *testing.T) {
 	}
 }
 
-// TestStripe_UnpayableOrderIsAConflict buys at a price below Stripe's minimum, in a currency that
-// Stripe takes with fewer decimals, in one that it does not take, and in thousandths that are no
-// multiple of ten.
+// TestStripe_UnpayableOrderIsAConflict buys at a price below Stripe's minimum, and in thousandths
+// that are no multiple of ten. It buys in a currency that Stripe takes with fewer decimals, and in
+// one that it does not take.
 func TestStripe_UnpayableOrderIsAConflict(t *testing.T) {
 	h := openStripe(t, 15*time.Minute)
 	for _, change := range []string{

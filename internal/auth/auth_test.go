@@ -123,7 +123,7 @@ func TestTokensVerify_RefusalRepeatsNoPartOfTheToken(t *testing.T) {
 }
 
 // TestTokensVerify_NamesTypesToTheirSigner checks that a back end whose user ids are numbers reads
-// why its token is refused, and that a stranger's token gets no such message.
+// why its token is refused. A stranger's token gets no such message.
 func TestTokensVerify_NamesTypesToTheirSigner(t *testing.T) {
 	tokens, c := newTokens(t, 0)
 	payload := fmt.Sprintf(`{"sub":7,"role":"buyer","exp":%d}`, c.Now().Unix()+60)

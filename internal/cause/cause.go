@@ -1,5 +1,5 @@
-// Package cause names why a server is not usable, in a few words without addresses, users or
-// secrets, so that a public port may show them. It knows the errors of Redis, MySQL and the
+// Package cause names why a server is not usable, in a few words. They contain no addresses, users
+// or secrets, so a public port may show them. The package knows the errors of Redis, MySQL and the
 // network; other packages add the cause to theirs.
 package cause
 

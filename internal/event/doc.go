@@ -9,5 +9,5 @@
 //
 // Events hold no data. Items are built from the rows of the sale and the order when they are read:
 // the status is that of the event's type. Of the other fields the sale's total and external id may
-// change, and a late message adds the buyer and the units to a lost order.
+// change. A late message adds the buyer and the units to a lost order.
 package event

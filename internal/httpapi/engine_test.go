@@ -235,7 +235,7 @@ func TestPaymentCallback_NeedsASecret(t *testing.T) {
 }
 
 // TestOrderResponse_HidesUnreadablePhones checks that a phone number without its key leaves a
-// record in the log, and neither the response nor the log has any part of it.
+// record in the log. Neither the response nor the log has any part of the number.
 func TestOrderResponse_HidesUnreadablePhones(t *testing.T) {
 	phones := must.Get(auth.NewPhones(auth.DerivedPhoneKey([]byte("the order secret"))))(t)
 	var log strings.Builder

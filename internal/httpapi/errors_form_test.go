@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestCreateSale_NamesEveryBadField checks that one answer names the fields of a wrong type, those
-// that are missing and those that are out of their bounds, each once.
+// TestCreateSale_NamesEveryBadField checks that one answer names each wrong field once: those of a
+// wrong type, those that are missing and those out of their bounds.
 func TestCreateSale_NamesEveryBadField(t *testing.T) {
 	t.Parallel()
 	h := newFixture(t)

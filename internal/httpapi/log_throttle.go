@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// warn logs each message at most once per second, because each call of a rush may cause one, with
-// the number of those that it left out. Messages have throttles of their own: strangers can cause
-// some of them at will, which must not hide the others.
+// warn logs each message at most once per second, because each call of a rush may cause one. The
+// record has the number of those that it left out. Messages have throttles of their own: strangers
+// can cause some of them at will, which must not hide the others.
 func (a *api) warn(ctx context.Context, message string, args ...any) {
 	own, _ := a.throttles.LoadOrStore(message, new(throttle))
 	if suppressed, ok := own.(*throttle).allow(time.Now()); ok {

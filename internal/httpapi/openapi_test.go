@@ -141,8 +141,8 @@ func TestOpenAPI_HasEveryReasonAndStatus(t *testing.T) {
 }
 
 // TestOpenAPI_HasEveryAnswerOfAuthentication checks that an operation that may refuse a token has
-// the other answers of its verification too: 429 for many invalid API keys, and 503 while keys
-// cannot be read or the issuer's keys are not known.
+// the other answers of its verification too. These are 429 for many invalid API keys, and 503 while
+// keys cannot be read or the issuer's keys are not known.
 func TestOpenAPI_HasEveryAnswerOfAuthentication(t *testing.T) {
 	doc := openAPI(t)
 	for _, r := range allRoutes() {

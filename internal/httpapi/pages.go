@@ -103,8 +103,8 @@ func (a *api) cardOf(v seckill.View) web.Sale {
 	}.WithTimes(v.StartAt, v.EndAt)
 }
 
-// setReturns sets sale.Returns of a sale with a waiting room that is sold out, so that the card
-// says that units may return before its script has run. A room that cannot be read leaves the sale
+// setReturns sets sale.Returns of a sale with a waiting room that is sold out. So the card says
+// that units may return, also before its script has run. A room that cannot be read leaves the sale
 // as it is.
 func (a *api) setReturns(ctx context.Context, sale *web.Sale) {
 	if !sale.HasRoom() || sale.Phase != string(seckill.PhaseSoldOut) {

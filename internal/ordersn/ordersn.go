@@ -7,8 +7,8 @@
 //	84 bits  MAC: truncated HMAC-MD5 of goods, buyer, the whole time of issue, and nonce
 //
 // The order number of a path is 35 digits of base 62: the period of the time of issue, the path,
-// and the goods id. So one path has one number on every node and for ever, numbers sort by time,
-// and a number contains its goods, which is the shard key. Only its buyer's id verifies it.
+// and the goods id. So one path has one number on every node and for ever. Numbers sort by time. A
+// number contains its goods, which is the shard key. Only its buyer's id verifies it.
 //
 // RFC 6151 keeps HMAC-MD5 for such use: the known collisions of MD5 do not help to forge a MAC.
 //

@@ -67,9 +67,9 @@ func (p *Publisher) Hosts() string {
 	return strings.Join(hosts, ",")
 }
 
-// DownReason returns the reason for which Publish would return order.ErrQueueDown for at least one
-// shard, or for which no message may be confirmed (see stallError), for operators. It is nil if no
-// shard is down. Package cause has a short form of it.
+// DownReason returns, for operators, why Publish would return order.ErrQueueDown for at least one
+// shard. It also returns why no message may be confirmed (see stallError). It is nil if no shard is
+// down. Package cause has a short form of it.
 func (p *Publisher) DownReason() error {
 	conn := p.conn.Load()
 	if conn == nil {

@@ -17,7 +17,7 @@ import (
 const samePriority = math.MaxInt32
 
 // A process that still has too many shards after a hand-over waits for handOverPause before the
-// next one, and for one handOverPause more each time, up to handOverMost. A consumer that the
+// next one. It waits for one handOverPause more each time, up to handOverMost. A consumer that the
 // broker counts and never activates then costs little.
 const (
 	handOverPause = time.Second

@@ -130,7 +130,7 @@ func TestCacheGet_FullCacheReplacesAnOldEntry(t *testing.T) {
 }
 
 // TestCacheGet_RestFollowsTheDurationOfALoad checks that loads that take long take a bounded part
-// of the time, that callers do not wait for the next one, and that no value becomes too old.
+// of the time. Callers do not wait for the next load, and no value becomes too old.
 func TestCacheGet_RestFollowsTheDurationOfALoad(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cache := New[int64, int](Options{

@@ -155,9 +155,9 @@ func TestRedisOf_UsesTheSentinelsPassword(t *testing.T) {
 	require.Error(t, stranger.Ping(t.Context()).Err())
 }
 
-// TestProbe_NamesWhatIsWrongWithTLS asks a server whose certificate is for another host, one
-// without TLS, and one that refuses plain AMQP with an alert of TLS, as RabbitMQ does. It comes
-// after the test that sets SSL_CERT_FILE, because a process reads the certificates once.
+// TestProbe_NamesWhatIsWrongWithTLS asks a server whose certificate is for another host, and one
+// without TLS. A third one refuses plain AMQP with an alert of TLS, as RabbitMQ does. The test
+// comes after the test that sets SSL_CERT_FILE, because a process reads the certificates once.
 func TestProbe_NamesWhatIsWrongWithTLS(t *testing.T) {
 	encrypted, plain := httptest.NewTLSServer(nil), httptest.NewServer(nil)
 	defer encrypted.Close()

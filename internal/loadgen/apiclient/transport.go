@@ -19,8 +19,8 @@ func NewHTTP(conns int) *http.Client { return newHTTP(conns, nil) }
 // NewLoopbackHTTP is NewHTTP, except that connections to other machines fail with ErrRemote.
 func NewLoopbackHTTP(conns int) *http.Client { return newHTTP(conns, loopbackOnly) }
 
-// newHTTP makes a client that ignores proxies of the environment and follows no redirects, so that
-// every call reaches the named host and each answer is the API's own.
+// newHTTP makes a client that ignores proxies of the environment and follows no redirects. So every
+// call reaches the named host, and each answer is the API's own.
 func newHTTP(conns int, control func(_, address string, _ syscall.RawConn) error) *http.Client {
 	dialer := &net.Dialer{Timeout: 5 * time.Second, Control: control}
 	return &http.Client{

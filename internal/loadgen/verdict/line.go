@@ -224,8 +224,8 @@ func (j *checker) measureReturns(places []loadgen.Place, all []listedOrder, rate
 	}
 }
 
-// callsOf returns the admissions in the order of their times, and when units returned from those
-// that did not end in an active order, in ascending order. life is that of an admission.
+// callsOf returns the admissions in the order of their times. It also returns, in ascending order,
+// when units returned from those that did not end in an active order. life is that of an admission.
 func callsOf(
 	places []loadgen.Place, all []listedOrder, life time.Duration,
 ) (calls []call, returned []time.Time) {

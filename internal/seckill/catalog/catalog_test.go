@@ -98,8 +98,8 @@ func TestListCache_ReadsAPageOncePerSecond(t *testing.T) {
 	require.EqualValues(t, 2, calls.Load())
 }
 
-// TestListCache_InventedCursorsCostNoReads checks that pages from any cursor are right, and that
-// callers who choose cursors and page sizes neither cause reads nor displace what others read.
+// TestListCache_InventedCursorsCostNoReads checks that pages from any cursor are right. Callers who
+// choose cursors and page sizes neither cause reads nor displace what others read.
 func TestListCache_InventedCursorsCostNoReads(t *testing.T) {
 	const sales = 250
 	calls := 0
@@ -255,7 +255,7 @@ func during(t *testing.T, s *fakeRedis, change func(*seckill.View)) (r *rush, at
 const maxDelay = catalog.ViewTTL + 2*readTime
 
 // TestCatalog_RushIsAnsweredFromMemory checks that fewer than 2 % of the requests of a rush read
-// Redis, and that only the caller that renews a view waits for it.
+// Redis. Only the caller that renews a view waits for it.
 func TestCatalog_RushIsAnsweredFromMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newFakeRedis(func(v *seckill.View) { v.Available = 0 })

@@ -100,8 +100,8 @@ func TestSaleReader_RemembersMissingSales(t *testing.T) {
 	})
 }
 
-// TestSaleReader_OwnExposureIsVisibleAtOnce checks that a sale that this node exposes is visible,
-// also to callers after a read that began before the exposure and ended after it.
+// TestSaleReader_OwnExposureIsVisibleAtOnce checks that a sale that this node exposes is visible.
+// It is also visible after a read that began before the exposure and ended after it.
 func TestSaleReader_OwnExposureIsVisibleAtOnce(t *testing.T) {
 	for name, during := range map[string]bool{"during a read": true, "after a read": false} {
 		t.Run(name, func(t *testing.T) {

@@ -15,9 +15,9 @@ import (
 	"flashsale.dev/seckill/internal/testing/must"
 )
 
-// TestCases_CoverTheDocument checks that the table has, for each call of the document that can
-// answer so, a case that expects 400 and one that expects 401. Each field of a call, of its query
-// and of its body, has an invalid value.
+// TestCases_CoverTheDocument checks that each call of the document that can answer so has a case
+// that expects 400 and one that expects 401. Each field of a call, of its query and of its body,
+// has an invalid value.
 func TestCases_CoverTheDocument(t *testing.T) {
 	document := must.Get(apicheck.Load())(t)
 	reasons, fields := map[string][]apierror.Reason{}, map[string][]string{}

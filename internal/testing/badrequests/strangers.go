@@ -8,7 +8,7 @@ import (
 )
 
 // strangers adds well-formed requests for objects that do not exist, belong to another user, or
-// need another role, and with paths that are not the buyer's.
+// need another role. Some have paths that are not the buyer's.
 func (t *table) strangers() {
 	t.notThere()
 	t.notTheirs()
