@@ -25,8 +25,8 @@ const (
 	restFor = 10 * time.Second
 )
 
-// restingOps is more commands a second than Redis executes while all sales are at rest, which
-// workers read every minute, and less than while workers serve a tenth of them.
+// restingOps is more commands a second than Redis executes while all sales are at rest. Workers
+// read these every minute. It is less than while workers serve a tenth of them.
 func restingOps(sales int) int { return sales/5 + 150 }
 
 // BenchmarkIdle measures the processor time of exposed sales that nobody buys from: of all

@@ -41,8 +41,8 @@ var axeCore = sync.OnceValues(func() (string, error) {
 var contrasts string
 
 // axe is the script that returns, a line each, what violates axe-core's rules of WCAG 2.2, levels A
-// and AA, and its best practices, and what axe-core leaves open. It leaves out contrasts, which
-// contrast.js computes, and the headers of tables without rows.
+// and AA, and its best practices. It also returns what axe-core leaves open. It leaves out
+// contrasts, which contrast.js computes, and the headers of tables without rows.
 const axe = `axe.run(document, {
 		runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'],
 		rules: {'target-size': {enabled: true}}, resultTypes: ['violations', 'incomplete'],

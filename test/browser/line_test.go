@@ -43,7 +43,8 @@ type waiting struct {
 }
 
 // TestLine_BuyersGetTheUnitThatReturns has a buyer wait by the keyboard alone, without a network,
-// in two tabs and with a device that sleeps, on a phone and a desktop, in both languages.
+// in two tabs and with a device that sleeps. It does so on a phone and a desktop, in both
+// languages.
 func TestLine_BuyersGetTheUnitThatReturns(t *testing.T) {
 	t.Parallel()
 	h := standalone(t)

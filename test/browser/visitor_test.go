@@ -384,8 +384,8 @@ func (v *visitor) shot(name string) {
 	}
 }
 
-// phoneShot saves a screenshot of the README from the head of the page on, if screenshots are
-// wanted and the visitor has the phone that the README shows.
+// phoneShot saves a screenshot of the README, from the head of the page on. It does so if
+// screenshots are wanted and the visitor has the phone that the README shows.
 func (v *visitor) phoneShot(name string) {
 	v.t.Helper()
 	if *shots == "" || v.device != phone {

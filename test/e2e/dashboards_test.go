@@ -60,7 +60,7 @@ func requireDataForEveryQuery(t *testing.T, p *installation.Prometheus) {
 }
 
 // TestDashboards_AreProvisioned checks that Grafana finds the dashboards where docker-compose.yml
-// mounts them, that no two have one UID, and that each panel names the provisioned data source.
+// mounts them. No two have one UID, and each panel names the provisioned data source.
 func TestDashboards_AreProvisioned(t *testing.T) {
 	var sources struct {
 		Datasources []struct{ UID, Type, URL string }

@@ -80,8 +80,8 @@ func beginRush(
 	return c
 }
 
-// requireSoldOut waits for the end of the rush, and checks that every unit was sold once, that each
-// 202 has its order, and that all servers have the same numbers.
+// requireSoldOut waits for the end of the rush, and checks that every unit was sold once. Each 202
+// has its order, and all servers have the same numbers.
 func (c *balancedRush) requireSoldOut(t *testing.T, units int64) {
 	<-c.over
 	require.NoError(t, c.err)

@@ -222,7 +222,7 @@ func TestScript_IsLoadedByTheAPIOnly(t *testing.T) {
 }
 
 // TestSharedLimit_WhileRedisIsAway checks that the edge follows its policy while Redis is a
-// replica, as after a failover, or paused or dead, and that the log has the cause.
+// replica, as after a failover, or paused or dead. For a replica the log has the cause.
 func TestSharedLimit_WhileRedisIsAway(t *testing.T) {
 	server, client := published(t)
 	e, shut := sharingBucket(t, server)

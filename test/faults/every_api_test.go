@@ -28,8 +28,8 @@ func (r *run) requireEveryAPISells(t *testing.T) {
 	require.EqualValues(t, len(r.APIs), r.Drained(t, goods, patience).Sold)
 }
 
-// saleOfQueue creates a sale of units whose orders go through the order queue of the run's own
-// sale, or through another one if sameQueue is false. It returns the goods id.
+// saleOfQueue creates a sale whose orders go through the order queue of the run's own sale, or
+// through another one if sameQueue is false. It returns the goods id.
 func (r *run) saleOfQueue(t *testing.T, units int64, sameQueue bool) string {
 	queue := order.Shard(r.goodsID(t), r.shards)
 	for {

@@ -100,8 +100,8 @@ func (c *client) patienceFor(in request) time.Duration {
 // answered records an operation whose last attempt was called at a time and has an answer.
 //
 // Every request is safe to repeat. Several attempts of which the last had its effect are one
-// operation from the first call on, because the effect came once and in this time. Where the last
-// one was refused, an earlier one may still have its effect, and stays open.
+// operation from the first call on. The effect came once and in this time. Where the last one was
+// refused, an earlier one may still have its effect, and stays open.
 func (c *client) answered(in request, out answer, first, called int64) {
 	switch {
 	case first == called || in.reads():

@@ -1,5 +1,5 @@
-// Package history records what concurrent clients ask a running installation and what it answers,
-// and has porcupine judge the record against a sequential specification of a sale. Porcupine is a
+// Package history records what concurrent clients ask a running installation and what it answers.
+// It has porcupine judge the record against a sequential specification of a sale. Porcupine is a
 // linearizability checker that this project did not write: it searches for one order of all
 // operations that the specification allows and that agrees with the times of calls and answers.
 //

@@ -126,8 +126,8 @@ func countAnswers(t *testing.T, ops []porcupine.Operation, counts map[string]int
 	}
 }
 
-// unexplained lists, for each sale without an order of all its operations, the end of the longest
-// order that porcupine found and the first operations that it lacks.
+// unexplained lists the sales without an order of all their operations. For each it has the end of
+// the longest order that porcupine found and the first operations that it lacks.
 func unexplained(ops []porcupine.Operation, info porcupine.LinearizationInfo) string {
 	const shown = 12
 	var b strings.Builder

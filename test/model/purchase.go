@@ -49,8 +49,8 @@ func (w *world) ask(c *client) {
 	w.spawn(h, w.rnd.IntN(4), func(p *proc) { w.reserveBatch(p, c.goods) })
 }
 
-// share lets others use a client's path: a second tab or a proxy repeats it, perhaps with another
-// quantity, and a query asks for its number, which can be computed from the path.
+// share lets others use a client's path. A second tab or a proxy repeats it, perhaps with another
+// quantity. A query asks for its number, which can be computed from the path.
 func (w *world) share(c *client) {
 	if w.rnd.IntN(3) == 0 {
 		l := line{sn: c.path, goods: c.goods, buyer: c.buyer, q: c.q, issued: c.issued}

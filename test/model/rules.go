@@ -167,8 +167,8 @@ const (
 	RequeueWithinLimit
 	// A requeue ends before its planned return is due.
 	RequeueDeadline
-	// The releaser locks the move of a failed order while Redis applies it, because the commit of a
-	// requeue may last until the move is due.
+	// The releaser locks the move of a failed order while Redis applies it. The commit of a requeue
+	// may last until the move is due.
 	MoveLocked
 	// The transaction that restores an order deletes the planned return, or does nothing.
 	RestoreRemovesReturn
