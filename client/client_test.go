@@ -85,7 +85,8 @@ func TestClient_LosesNoAnswerForHeaders(t *testing.T) {
 		}
 		for sent, wanted := range map[string]client.RetryAfter{
 			"3": 3, date(time.Hour): 3600, date(-time.Hour): 0, "-5": 0, "1.5": 0, "soon": 0, "": 0,
-			"99999999999999999999999": math.MaxInt32, "Fri, 31 Dec 9999 23:59:59 GMT": math.MaxInt32,
+			"99999999999999999999999":       math.MaxInt32,
+			"Fri, 31 Dec 9999 23:59:59 GMT": math.MaxInt32,
 		} {
 			answer, err := client.ParseFindOrderResponse(&http.Response{
 				StatusCode: http.StatusServiceUnavailable,

@@ -41,9 +41,12 @@ func TestCodes_VerifyAtTheAPI(t *testing.T) {
 		args []string
 		api  config.Auth
 	}{
-		"JWT secret":   {[]string{"--jwt-secret", codesSecret}, jwt},
-		"order secret": {[]string{"--order-secret", "x" + codesSecret}, config.Auth{OrderSecret: "x" + codesSecret}},
-		"standalone":   {[]string{"--data", dir}, jwt},
+		"JWT secret": {[]string{"--jwt-secret", codesSecret}, jwt},
+		"order secret": {
+			[]string{"--order-secret", "x" + codesSecret},
+			config.Auth{OrderSecret: "x" + codesSecret},
+		},
+		"standalone": {[]string{"--data", dir}, jwt},
 	} {
 		out := must.Get(codesOf(t, append(c.args, "42", "--kind", "single", "--count", "3")...))(t)
 		codes := strings.Split(strings.TrimSuffix(out, "\n"), "\n")
@@ -61,7 +64,8 @@ func TestCodes_JSONHasTheirEnd(t *testing.T) {
 	require.NoError(t, json.Unmarshal([]byte(out), &got))
 	require.Equal(t, "2086-11-11T13:00:00Z", got.ExpiresAt.Format(time.RFC3339))
 	require.Len(t, got.Codes, 1)
-	out = must.Get(codesOf(t, "-o", "json", "42", "--jwt-secret", codesSecret, "--kind", "shared"))(t)
+	out = must.Get(codesOf(t, "-o", "json", "42", "--jwt-secret", codesSecret,
+		"--kind", "shared"))(t)
 	require.Contains(t, out, `"expiresAt": null`)
 }
 

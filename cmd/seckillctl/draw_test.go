@@ -42,7 +42,8 @@ func TestDrawVerify_PrintsPositions(t *testing.T) {
 	require.Equal(t, "number 1 has position 4946\nnumber 20000 has position 15721\n"+
 		"number 20001 has position 20001\n", out)
 
-	out, code = verifyDraw(t, "", append(flags, "--commitment", drawCommitment, "-o", "json", "1")...)
+	out, code = verifyDraw(t, "",
+		append(flags, "--commitment", drawCommitment, "-o", "json", "1")...)
 	require.Zero(t, code)
 	var result drawResult
 	require.NoError(t, json.Unmarshal([]byte(out), &result))

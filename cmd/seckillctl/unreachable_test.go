@@ -199,7 +199,8 @@ func TestVariable_SpacesAroundItDoNotCount(t *testing.T) {
 	t.Setenv("SECKILL_MYSQL_DSN", "a:b@tcp(127.0.0.1:1)/c")
 	t.Setenv("SECKILL_REDIS_PASSWORD", "p\n")
 	for name, value := range map[string]string{
-		"SECKILL_PAYMENT_TIMEOUT": "15m\r", "SECKILL_REDIS_TLS": " false", "SECKILL_ORDER_SHARDS": " ",
+		"SECKILL_PAYMENT_TIMEOUT": "15m\r", "SECKILL_REDIS_TLS": " false",
+		"SECKILL_ORDER_SHARDS": " ",
 	} {
 		t.Setenv(name, value)
 	}
@@ -280,7 +281,10 @@ func TestToken_WrongValueIsNamedAsAWrongCommandLine(t *testing.T) {
 		want string
 	}{
 		{[]string{"--secret", secret, "--sub", "a b"}, "--sub"},
-		{[]string{"--secret", secret, "--sub", "1", "--email", strings.Repeat("e", 5000)}, "--email"},
+		{
+			[]string{"--secret", secret, "--sub", "1", "--email", strings.Repeat("e", 5000)},
+			"--email",
+		},
 		{[]string{"--secret", secret, "--sub", "1", "--ttl=-1h"}, "--ttl -1h0m0s"},
 		{[]string{"--secret", secret, "--sub", "1", "--ttl", "0"}, "--ttl 0s"},
 		{[]string{"--secret", "short", "--sub", "1"}, "SECKILL_JWT_SECRET (--secret)"},

@@ -286,8 +286,9 @@ func TestVerify_RefusesMalformedTexts(t *testing.T) {
 	_, text := make1(t, s)
 	for _, bad := range []string{
 		"", "sk_", "sk_live_1234", text + "0", text[:len(text)-1], strings.ToUpper(text),
-		text[:10] + "é" + text[12:], strings.Replace(text[3:], "_", "-", 1), " " + text, text + "\n",
-		strings.Replace(text, "_", "-", 2), strings.Repeat("sk_", 27) + "s",
+		text[:10] + "é" + text[12:], strings.Replace(text[3:], "_", "-", 1),
+		" " + text, text + "\n", strings.Replace(text, "_", "-", 2),
+		strings.Repeat("sk_", 27) + "s",
 	} {
 		_, err := v.Verify(t.Context(), bad)
 		require.Equal(t, apierror.Unauthenticated, apierror.ReasonOf(err), "%q", bad)

@@ -96,7 +96,8 @@ func TestAPIKeys_UseIsRecordedAndAuditedByName(t *testing.T) {
 	audit := h.does(operator(), "GET", "/admin/sales/"+goods+"/audit", "").Body
 	require.Equal(t, 2, strings.Count(audit, `"apiKey":{"id":"`+k.ID+`","name":"stock system"}`))
 	h.eventually(func() bool {
-		return strings.Contains(h.does(merchant(), "GET", "/admin/api-keys", "").Body, `"lastUsedAt"`)
+		return strings.Contains(h.does(merchant(), "GET", "/admin/api-keys", "").Body,
+			`"lastUsedAt"`)
 	}, "the use was never recorded")
 
 	// Changes of orders and of webhooks, which no sale's own change records.

@@ -47,7 +47,8 @@ func TestAudit_HasKeysLimitersAndDeadLetters(t *testing.T) {
 			"limiter": "session/*", "permitsPerSecond": 7.0,
 		}},
 		{"1", "operator", "deleteLimiter", map[string]any{
-			"algorithm": "reserve", "permitsPerSecond": 7.0, "maxBurstSeconds": 2.0, "maxWaitMillis": 1000.0,
+			"algorithm": "reserve", "permitsPerSecond": 7.0, "maxBurstSeconds": 2.0,
+			"maxWaitMillis": 1000.0,
 		}, map[string]any{"limiter": name}},
 		{"1", "operator", "setLimiter", map[string]any{"maxBurstSeconds": 1.0}, map[string]any{
 			"limiter": name, "maxBurstSeconds": 2.0,
@@ -59,7 +60,8 @@ func TestAudit_HasKeysLimitersAndDeadLetters(t *testing.T) {
 			"apiKeyId": k.ID, "ownerId": "70", "name": "stock system",
 		}},
 		{"1", "operator", "createApiKey", nil, map[string]any{
-			"apiKeyId": k.ID, "ownerId": "70", "name": "stock system", "scopes": []any{"sales:read"},
+			"apiKeyId": k.ID, "ownerId": "70", "name": "stock system",
+			"scopes": []any{"sales:read"},
 		}},
 	}
 	for i := range want {

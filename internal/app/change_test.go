@@ -180,7 +180,8 @@ type lostAnswer struct {
 }
 
 func (s *lostAnswer) Change(
-	ctx context.Context, goodsID int64, c salechange.Change, key salechange.IdempotencyKey, now time.Time,
+	ctx context.Context, goodsID int64, c salechange.Change,
+	key salechange.IdempotencyKey, now time.Time,
 ) (inventory.BegunChange, error) {
 	b, err := s.Store.Change(ctx, goodsID, c, key, now)
 	if err == nil && !s.lost {

@@ -55,8 +55,10 @@ func TestDeadLetters_ShowTheOrder(t *testing.T) {
 		Origin: "seckill.orders.1", FirstSeenAt: time.Now(), Body: []byte("Ann{"),
 	}))
 	raw := h.does(operator(), "GET", "/admin/dead-letters", "").Body
-	price := dataOf[struct{ Price int64 }](t, h.does(merchant(), "GET", "/admin/sales/"+goods, "")).Price
-	require.Contains(t, raw, `"buyerId":"1","name":"A***","phoneNumber":"**********3456","quantity":2`)
+	price := dataOf[struct{ Price int64 }](t,
+		h.does(merchant(), "GET", "/admin/sales/"+goods, "")).Price
+	require.Contains(t, raw,
+		`"buyerId":"1","name":"A***","phoneNumber":"**********3456","quantity":2`)
 	require.Contains(t, raw, fmt.Sprintf(`"currency":"CNY","amount":%d`, 2*price))
 	require.Contains(t, raw, `"reason":"MALFORMED","attempts":0`)
 	require.Equal(t, 1, strings.Count(raw, `"title"`))

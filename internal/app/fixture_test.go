@@ -287,5 +287,6 @@ func (h *fixture) exact(goods string, total, available, sold int64) {
 func (h *fixture) issued(goodsID, buyerID int64) string {
 	h.issues++
 	at := time.Now().Add(time.Duration(h.issues) * time.Millisecond)
-	return ordersn.NewKeys(h.settings.OrderSecrets...).Issue(goodsID, fmt.Sprint(buyerID), at).String()
+	return ordersn.NewKeys(h.settings.OrderSecrets...).Issue(goodsID,
+		fmt.Sprint(buyerID), at).String()
 }

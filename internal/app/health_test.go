@@ -42,7 +42,8 @@ func TestHealth_MySQLThatHangsLeavesTheNodeReady(t *testing.T) {
 	parts.Store = store
 	ready, answered := app.NewHealth(parts).Ready(t.Context())
 	require.True(t, ready)
-	require.Equal(t, map[string]string{"redis": "ok", "mysql": cause.Silent, "rabbitmq": "ok"}, answered)
+	require.Equal(t,
+		map[string]string{"redis": "ok", "mysql": cause.Silent, "rabbitmq": "ok"}, answered)
 }
 
 // TestHealth_NodeIsReadyWhileSomeMasterIs stops the masters of a cluster step by step. The node
@@ -257,7 +258,8 @@ func TestHealth_LogsNothingForACallerThatIsGone(t *testing.T) {
 // TestHealth_LogsAnErrorWithoutACause checks the promise of "fails: see the log".
 func TestHealth_LogsAnErrorWithoutACause(t *testing.T) {
 	h := openIdle(t, time.Minute)
-	store := must.Get(sqlstore.Open(t.Context(), "sqlite:"+filepath.Join(t.TempDir(), "s.db"), ""))(t)
+	store := must.Get(sqlstore.Open(t.Context(),
+		"sqlite:"+filepath.Join(t.TempDir(), "s.db"), ""))(t)
 	require.NoError(t, store.Close())
 	var log strings.Builder
 	parts := h.Parts

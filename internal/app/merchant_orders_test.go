@@ -45,8 +45,11 @@ func TestMerchantOrders_AreShippedOrRefunded(t *testing.T) {
 	require.Empty(t, h.finds(seckill.Actor{ID: "71", Role: seckill.Merchant}, sent))
 	require.Empty(t, h.finds(merchant(), "1EEXyA6kX5DImvF3RmLG3ut70d5BWO7olDv"))
 	end := sent[len(sent)-8:]
-	for _, short := range []string{end, end[:4] + "-" + end[4:], strings.ToLower(end), strings.ToUpper(end)} {
-		require.Equal(t, found, h.finds(merchant(), short), "buyers see and say the end of the number")
+	for _, short := range []string{
+		end, end[:4] + "-" + end[4:], strings.ToLower(end), strings.ToUpper(end),
+	} {
+		require.Equal(t, found, h.finds(merchant(), short),
+			"buyers see and say the end of the number")
 		require.Equal(t, found, h.finds(operator(), short))
 		require.Empty(t, h.finds(seckill.Actor{ID: "71", Role: seckill.Merchant}, short))
 	}

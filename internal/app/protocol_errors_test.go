@@ -32,7 +32,8 @@ func TestServe_ShapesWhatNetHTTPRejects(t *testing.T) {
 	go func() { _ = server.Serve(envelopeListener{listener, slog.New(slog.DiscardHandler)}) }()
 	t.Cleanup(func() {
 		_ = server.Close()
-		time.Sleep(600 * time.Millisecond) // net/http lingers for 500 ms where headers are too large
+		// net/http lingers for 500 ms where headers are too large
+		time.Sleep(600 * time.Millisecond)
 	})
 
 	ask := func(t *testing.T, request string) (*http.Response, string) {
@@ -48,12 +49,16 @@ func TestServe_ShapesWhatNetHTTPRejects(t *testing.T) {
 		"transfer encoding": {
 			"POST / HTTP/1.1\r\n" + host + "Transfer-Encoding: gzip\r\n\r\n", "only chunked",
 		},
-		"version":           {"GET / HTTP/3.0\r\n" + host + "\r\n", "the HTTP version"},
-		"escape":            {"GET /%zz HTTP/1.1\r\n" + host + "\r\n", "no valid HTTP request"},
-		"no host":           {"GET / HTTP/1.1\r\n\r\n", "no valid HTTP request"},
-		"two hosts":         {"GET / HTTP/1.1\r\n" + host + host + "\r\n", "no valid HTTP request"},
-		"name of a header":  {"GET / HTTP/1.1\r\n" + host + "a b: c\r\n\r\n", "no valid HTTP request"},
-		"negative length":   {"POST / HTTP/1.1\r\n" + host + "Content-Length: -1\r\n\r\n", "no valid HTTP"},
+		"version":   {"GET / HTTP/3.0\r\n" + host + "\r\n", "the HTTP version"},
+		"escape":    {"GET /%zz HTTP/1.1\r\n" + host + "\r\n", "no valid HTTP request"},
+		"no host":   {"GET / HTTP/1.1\r\n\r\n", "no valid HTTP request"},
+		"two hosts": {"GET / HTTP/1.1\r\n" + host + host + "\r\n", "no valid HTTP request"},
+		"name of a header": {
+			"GET / HTTP/1.1\r\n" + host + "a b: c\r\n\r\n", "no valid HTTP request",
+		},
+		"negative length": {
+			"POST / HTTP/1.1\r\n" + host + "Content-Length: -1\r\n\r\n", "no valid HTTP",
+		},
 		"no HTTP":           {"hello\r\n\r\n", "no valid HTTP request"},
 		"other expectation": {"GET / HTTP/1.1\r\n" + host + "Expect: x\r\n\r\n", "100-continue"},
 		"large headers": {

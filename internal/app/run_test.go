@@ -68,7 +68,10 @@ func TestServe_FinishesAcceptedRequests(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	server := &http.Server{Handler: handler, ReadHeaderTimeout: time.Second}
-	go func() { ended <- Run(ctx, time.Minute, []Worker{Serve(server, listener, time.Minute, slog.Default())}) }()
+	go func() {
+		ended <- Run(ctx, time.Minute,
+			[]Worker{Serve(server, listener, time.Minute, slog.Default())})
+	}()
 	answered := make(chan string, 1)
 	go func() {
 		req, _ := http.NewRequestWithContext(t.Context(), http.MethodGet,

@@ -354,7 +354,9 @@ func TestStripe_ConcurrentRefundsReturnTheMoneyOnce(t *testing.T) {
 		body, sign := h.stripe.Refund(h.stripe.Intent(session), 1999)
 		var both sync.WaitGroup
 		both.Go(func() { h.as(merchant(), "POST", "/admin/orders/"+sn+"/refund", "") })
-		both.Go(func() { h.as(seckill.Actor{}, "POST", "/payments/webhook", body, "Stripe-Signature", sign) })
+		both.Go(func() {
+			h.as(seckill.Actor{}, "POST", "/payments/webhook", body, "Stripe-Signature", sign)
+		})
 		both.Go(func() {
 			h.as(seckill.Actor{}, "POST", "/payments/webhook", paid, "Stripe-Signature", paidSign)
 		})

@@ -74,7 +74,8 @@ func TestTokensVerify_AcceptsAnyLaterDate(t *testing.T) {
 		return signed(`{"alg":"HS256"}`, `{"sub":"7","role":"buyer",`+claims+`}`, string(secret))
 	}
 	for _, exp := range []string{
-		"999999999999", "999999999999999", "9223372036854775807", "9223372036854775808", "1e19", "1e300",
+		"999999999999", "999999999999999", "9223372036854775807", "9223372036854775808",
+		"1e19", "1e300",
 	} {
 		_, until, err := tokens.VerifyWithExpiry(token(`"exp":` + exp))
 		require.NoError(t, err, exp)
@@ -154,7 +155,8 @@ func FuzzTokens_Verify(f *testing.F) {
 func TestTokensVerify_CacheIsBoundedAndKeepsUsedTokens(t *testing.T) {
 	tokens, _ := newTokens(t, 10)
 	sign := func(id int64) string {
-		return must.Get(tokens.Sign(seckill.Actor{ID: fmt.Sprint(id), Role: seckill.Buyer}, time.Hour))(t)
+		return must.Get(tokens.Sign(seckill.Actor{ID: fmt.Sprint(id), Role: seckill.Buyer},
+			time.Hour))(t)
 	}
 	used := sign(1)
 	for id := range int64(100) {

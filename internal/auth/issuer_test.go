@@ -141,7 +141,8 @@ func (f *issuerFixture) use(roleClaim string) {
 		Now: f.clock.Now, Log: slog.New(slog.DiscardHandler),
 	}))(f.t)
 	f.tokens = must.Get(auth.NewTokens(auth.Options{
-		Secrets: [][]byte{[]byte(strings.Repeat("s", 32))}, Issuer: issuer, CacheSize: 100, Now: f.clock.Now,
+		Secrets: [][]byte{[]byte(strings.Repeat("s", 32))}, Issuer: issuer, CacheSize: 100,
+		Now: f.clock.Now,
 	}))(f.t)
 	var ended sync.WaitGroup
 	ended.Go(func() { _ = issuer.Run(f.t.Context()) })
@@ -283,7 +284,8 @@ func TestIssuer_RefusesForgedSignatures(t *testing.T) {
 		"another algorithm's key": f.signWith(newKey(t, "r", jose.ES256), nil),
 		"unknown key":             f.signWith(newKey(t, "x", jose.RS256), nil),
 		"a weak key":              f.signWith(weak, nil),
-		"other claims":            parts[0] + "." + encode(`{"sub":"1","role":"operator"}`) + "." + parts[2],
+		"other claims": parts[0] + "." +
+			encode(`{"sub":"1","role":"operator"}`) + "." + parts[2],
 		"HS256 with the public key": f.signWith(jose.JSONWebKey{
 			Key: public, KeyID: "r", Algorithm: "HS256",
 		}, nil),
@@ -540,7 +542,9 @@ func TestFinishSignIn_IssuerIsDown(t *testing.T) {
 
 func TestNewIssuer_RefusesPlainHTTP(t *testing.T) {
 	t.Parallel()
-	for _, url := range []string{"http://id.example", "id.example", "ftp://id.example", "https://"} {
+	for _, url := range []string{
+		"http://id.example", "id.example", "ftp://id.example", "https://",
+	} {
 		_, err := auth.NewIssuer(auth.IssuerOptions{
 			URL: url, Audience: audience, Client: http.DefaultClient,
 		})
@@ -563,7 +567,8 @@ func TestIssuer_RefusesRedirectToPlainHTTP(t *testing.T) {
 	} {
 		answers := http.NewServeMux()
 		answers.HandleFunc("/.well-known/", func(w http.ResponseWriter, _ *http.Request) {
-			_, _ = io.WriteString(w, `{"issuer":"https://id.example","jwks_uri":"https://id.example/old"}`)
+			_, _ = io.WriteString(w,
+				`{"issuer":"https://id.example","jwks_uri":"https://id.example/old"}`)
 		})
 		answers.Handle("/old", http.RedirectHandler(address, http.StatusFound))
 		answers.HandleFunc("/keys", func(w http.ResponseWriter, _ *http.Request) {

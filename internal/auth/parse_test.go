@@ -159,7 +159,8 @@ func TestTokensVerify_RefusesMalformedTokens(t *testing.T) {
 	} {
 		bad["claims "+exp] = signed(header, payload(exp), key)
 	}
-	until := claimsOf(seckill.Actor{ID: "7", Role: seckill.Buyer}, c.Now(), c.Now().Add(time.Minute))
+	until := claimsOf(seckill.Actor{ID: "7", Role: seckill.Buyer}, c.Now(),
+		c.Now().Add(time.Minute))
 	bad["signed with HS512"] = must.Get(
 		jwt.NewWithClaims(jwt.SigningMethodHS512, until).SignedString(secret))(t)
 	bad["unsigned"] = must.Get(jwt.NewWithClaims(jwt.SigningMethodNone, until).

@@ -25,7 +25,8 @@ func TestPhonesOpen_NeedsTheSameBuyer(t *testing.T) {
 		require.LessOrEqual(t, len(kept), 220)
 		if phone != "" {
 			require.NotContains(t, kept, phone)
-			require.NotEqual(t, kept, p.Seal("7", phone, ""), "two encryptions of one number must differ")
+			require.NotEqual(t, kept, p.Seal("7", phone, ""),
+				"two encryptions of one number must differ")
 		}
 		opened, email, err := p.Open("7", kept)
 		require.NoError(t, err)

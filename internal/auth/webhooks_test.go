@@ -16,7 +16,9 @@ func TestWebhookSecrets_AreBoundToTheirEndpoint(t *testing.T) {
 	sealed := w.Seal("e1", "whsec_c2VjcmV0")
 	require.NotContains(t, sealed, "c2VjcmV0")
 	require.Equal(t, "whsec_c2VjcmV0", must.Get(w.Open("e1", sealed))(t))
-	for _, kept := range []string{sealed + "A", "", "whsec_c2VjcmV0", keys.Seal("7", "+49301234", "")} {
+	for _, kept := range []string{
+		sealed + "A", "", "whsec_c2VjcmV0", keys.Seal("7", "+49301234", ""),
+	} {
 		_, err := w.Open("e1", kept)
 		require.ErrorIs(t, err, errSealed, kept)
 	}

@@ -26,8 +26,11 @@ func TestLoad_DefaultsServeLocalhost(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, warnings)
 	require.Equal(t, Config{
-		HTTP:  HTTP{Addr: ":8080", Currency: "CNY"},
-		Redis: Redis{Addrs: []string{"127.0.0.1:6379"}, WaitTimeout: 500 * time.Millisecond, GateLifetime: 5 * time.Second},
+		HTTP: HTTP{Addr: ":8080", Currency: "CNY"},
+		Redis: Redis{
+			Addrs: []string{"127.0.0.1:6379"}, WaitTimeout: 500 * time.Millisecond,
+			GateLifetime: 5 * time.Second,
+		},
 		MySQL: MySQL{DSN: "seckill:seckill@tcp(127.0.0.1:3306)/seckill"},
 		AMQP:  AMQP{URLs: "amqp://guest:guest@127.0.0.1:5672/", PublishTimeout: time.Second},
 		Auth:  Auth{JWTSecret: "0123456789abcdef0123456789abcdef"},
@@ -109,9 +112,12 @@ func TestOrderKeys_SecretWithALineBreakVerifiesAfterItsRotation(t *testing.T) {
 
 func TestLoad_ReportsAllProblemsTogether(t *testing.T) {
 	_, _, err := Load(API, []string{
-		"SECKILL_JWT_SECRET=tooshort-but-secret", "SECKILL_ORDER_SHARDS=0", "SECKILL_PAYMENT_TIMEOUT=soon", "SECKILL_LOG_FORMAT=xml",
-		"SECKILL_LOG_LEVEL=loud", "SECKILL_TRUSTED_PROXIES=everyone", "SECKILL_REDIS_ADDRS=here", "SECKILL_HTTP_ADDR=80",
-		"SECKILL_PUBLISH_TIMEOUT=1h", "SECKILL_OTLP_ENDPOINT=collector:4318", "SECKILL_REDIS_TLS=perhaps", "SECKILL_PAYMENT_SECRET=tooshort", "SECKILL_PHONE_KEYS=1:tooshort",
+		"SECKILL_JWT_SECRET=tooshort-but-secret", "SECKILL_ORDER_SHARDS=0",
+		"SECKILL_PAYMENT_TIMEOUT=soon", "SECKILL_LOG_FORMAT=xml", "SECKILL_LOG_LEVEL=loud",
+		"SECKILL_TRUSTED_PROXIES=everyone", "SECKILL_REDIS_ADDRS=here", "SECKILL_HTTP_ADDR=80",
+		"SECKILL_PUBLISH_TIMEOUT=1h", "SECKILL_OTLP_ENDPOINT=collector:4318",
+		"SECKILL_REDIS_TLS=perhaps", "SECKILL_PAYMENT_SECRET=tooshort",
+		"SECKILL_PHONE_KEYS=1:tooshort",
 		"SECKILL_OLD_ORDER_SECRETS=tooshort", "SECKILL_BATCH_SIZE=many", // not the API's
 	})
 	require.Error(t, err)
@@ -131,8 +137,8 @@ func TestLoad_ReportsAllProblemsTogether(t *testing.T) {
 func TestLoad_SpacesAroundAValueDoNotCount(t *testing.T) {
 	cfg, _, err := Load(API, []string{
 		secret, "SECKILL_HTTP_ADDR= :80", "SECKILL_OPS_ADDR=127.0.0.1:90\r", "SECKILL_LOG_FORMAT= ",
-		"SECKILL_PAYMENT_TIMEOUT=1m\n", "SECKILL_OIDC_ROLE_CLAIM=a.b ", "SECKILL_REDIS_PASSWORD= p\n",
-		"SECKILL_ORDER_SECRET=0123456789abcdef0123456789abcdef\n",
+		"SECKILL_PAYMENT_TIMEOUT=1m\n", "SECKILL_OIDC_ROLE_CLAIM=a.b ",
+		"SECKILL_REDIS_PASSWORD= p\n", "SECKILL_ORDER_SECRET=0123456789abcdef0123456789abcdef\n",
 		"SECKILL_STRIPE_SECRET_KEY=sk\n", "SECKILL_STRIPE_WEBHOOK_SECRET=whsec\n",
 		"SECKILL_MYSQL_DSN=u:p@tcp(db:3306)/seckill\n",
 	})
@@ -172,7 +178,8 @@ func TestLoad_ValueThatDoesNotParseIsOneProblem(t *testing.T) {
 // TestLoad_HidesThePasswordOfAWrongAddress checks URLs where an address without a user belongs.
 func TestLoad_HidesThePasswordOfAWrongAddress(t *testing.T) {
 	_, _, err := Load(API, []string{
-		secret, "SECKILL_REDIS_ADDRS=redis://u:hidden@here:1", "SECKILL_OTLP_ENDPOINT=://u:hidden@there",
+		secret, "SECKILL_REDIS_ADDRS=redis://u:hidden@here:1",
+		"SECKILL_OTLP_ENDPOINT=://u:hidden@there",
 	})
 	require.ErrorContains(t, err, `SECKILL_REDIS_ADDRS: is "***@here:1", must be host:port`)
 	require.ErrorContains(t, err, "@there")
@@ -182,7 +189,8 @@ func TestLoad_HidesThePasswordOfAWrongAddress(t *testing.T) {
 func TestLoad_NamesABadCurrency(t *testing.T) {
 	for _, p := range []Program{API, Consumer, Standalone} {
 		_, _, err := Load(p, []string{secret, "SECKILL_CURRENCY=EURO"})
-		require.ErrorContains(t, err, `SECKILL_CURRENCY: is "EURO", must be the ISO 4217 code of a currency`)
+		require.ErrorContains(t, err,
+			`SECKILL_CURRENCY: is "EURO", must be the ISO 4217 code of a currency`)
 		for _, code := range []string{"VES", "eur"} {
 			cfg, _, err := Load(p, []string{secret, "SECKILL_CURRENCY=" + code})
 			require.NotContains(t, fmt.Sprint(err), "SECKILL_CURRENCY")
@@ -295,7 +303,8 @@ func TestLoad_RequiresWhatStripeNeeds(t *testing.T) {
 	for _, name := range []string{"STRIPE_SECRET_KEY", "STRIPE_WEBHOOK_SECRET", "PUBLIC_URL"} {
 		require.ErrorContains(t, err, "SECKILL_"+name+": is required")
 	}
-	stripe = append(stripe, "SECKILL_STRIPE_SECRET_KEY=sk", "SECKILL_PUBLIC_URL=https://sale.example")
+	stripe = append(stripe, "SECKILL_STRIPE_SECRET_KEY=sk",
+		"SECKILL_PUBLIC_URL=https://sale.example")
 	_, _, err = Load(Consumer, stripe)
 	require.NoError(t, err)
 	_, _, err = Load(Standalone, stripe)
@@ -393,7 +402,8 @@ func TestSecret_PrintsAsStars(t *testing.T) {
 		"SECKILL_AMQP_URL=amqp://u:hunter2@h/",
 		"SECKILL_PAYMENT_SECRET=hunter2hunter2hunter2hunter2hunter2",
 		"SECKILL_STRIPE_SECRET_KEY=sk_hunter2", "SECKILL_STRIPE_WEBHOOK_SECRET=whsec_hunter2",
-		"SECKILL_PHONE_KEYS=7:" + base64.StdEncoding.EncodeToString([]byte("hunter2hunter2hunter2hunter2hunt")),
+		"SECKILL_PHONE_KEYS=7:" +
+			base64.StdEncoding.EncodeToString([]byte("hunter2hunter2hunter2hunter2hunt")),
 	})
 	require.NoError(t, err)
 	var log bytes.Buffer
@@ -455,7 +465,8 @@ func TestSettings_AreAllDescribed(t *testing.T) {
 		require.NotEmpty(t, s.Help, s.Name)
 		require.NotEmpty(t, s.Unit, s.Name)
 		require.NotEmpty(t, s.field.Tag.Get("in"), s.Name)
-		if s.field.Type.Kind() == reflect.Int64 || s.Unit != "debug, info, warn, error" && s.field.Type.Kind() == reflect.Int {
+		if s.field.Type.Kind() == reflect.Int64 ||
+			s.Unit != "debug, info, warn, error" && s.field.Type.Kind() == reflect.Int {
 			require.Regexp(t, "min=.+,max=.+", s.field.Tag.Get("validate"), s.Name)
 		}
 	}

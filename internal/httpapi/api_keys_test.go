@@ -82,7 +82,8 @@ func TestAPIKeys_ListsArePagedAndSeparate(t *testing.T) {
 	}
 	others := h.newKey(operator(), `{"name":"d","scopes":["sales:read"],"merchantId":"80"}`)
 	require.Equal(t, "80 1", others.MerchantID+" "+others.CreatedBy)
-	require.Equal(t, []string{made[2], made[1], made[0]}, h.pages(merchant(), "/admin/api-keys?limit=1", "id"))
+	require.Equal(t, []string{made[2], made[1], made[0]},
+		h.pages(merchant(), "/admin/api-keys?limit=1", "id"))
 	require.Equal(t, others.ID, h.keys(otherMerchant(), "")[0].ID)
 	require.Len(t, h.keys(operator(), ""), 4)
 	require.Len(t, h.keys(operator(), "?merchantId=70"), 3)
@@ -123,7 +124,9 @@ func TestAPIKeys_BadInput(t *testing.T) {
 	h.want(400, h.as(merchant(), "GET", "/admin/api-keys?cursor=a3g", ""))
 
 	k := h.newKey(merchant(), `{"name":"x",`+good+`}`)
-	for _, text := range []string{"sk_", "sk_x", k.Key + "0", k.Prefix, k.Key[:len(k.Key)-1] + "%"} {
+	for _, text := range []string{
+		"sk_", "sk_x", k.Key + "0", k.Prefix, k.Key[:len(k.Key)-1] + "%",
+	} {
 		r := h.want(401, h.with(keyReply{Key: text}, "GET", "/admin/sales", ""))
 		require.Equal(t, "Bearer", r.Header.Get("WWW-Authenticate"))
 	}
@@ -194,7 +197,9 @@ func TestAPIKeys_RefusedWithoutTheScope(t *testing.T) {
 	}
 	checked := 0
 	for _, r := range httpapi.PrivateRoutes() {
-		others := slices.DeleteFunc(apikey.Scopes(), func(s apikey.Scope) bool { return s == r.Scope })
+		others := slices.DeleteFunc(apikey.Scopes(), func(s apikey.Scope) bool {
+			return s == r.Scope
+		})
 		callers := []keyReply{key(others...)}
 		for _, s := range others {
 			callers = append(callers, key(s))

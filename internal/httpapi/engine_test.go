@@ -80,7 +80,10 @@ func TestErrorMapping_CoversEveryReason(t *testing.T) {
 		{context.Canceled, 503, "UNAVAILABLE", 503, "1", `{}`},
 		{errors.New("SELECT secret FROM 10.0.0.1"), 500, "INTERNAL", 500, "", `{}`},
 		{apierror.New("NO_SUCH_REASON", "x"), 500, "INTERNAL", 500, "", `{}`},
-		{apierror.NewBadField("a.b", "is bad"), 400, "BAD_REQUEST", 400, "", `{"field":"a.b","errors":[{"field":"a.b","message":"is bad"}]}`},
+		{
+			apierror.NewBadField("a.b", "is bad"), 400, "BAD_REQUEST", 400, "",
+			`{"field":"a.b","errors":[{"field":"a.b","message":"is bad"}]}`,
+		},
 		{apierror.New(apierror.Conflict, "\ufffd"), 409, "CONFLICT", 409, "", `{}`},
 	} {
 		name := c.err.Error()

@@ -39,7 +39,9 @@ func (hangingStore) OrdersByNumber(
 func TestOrderStream_OutlivesAHangingMySQL(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		keys, by := ordersn.NewKeys([]byte("a secret")), seckill.Actor{ID: "7", Role: seckill.Buyer}
-		orders := query.NewService(query.Deps{Redis: hangingStore{}, Store: hangingStore{}, Keys: keys})
+		orders := query.NewService(query.Deps{
+			Redis: hangingStore{}, Store: hangingStore{}, Keys: keys,
+		})
 		s := orderStream{eventStream: eventStream{api: &api{Deps: Deps{Orders: orders}}}, actor: by}
 		s.order.OrderSn = keys.Issue(1, by.ID, time.Now()).String()
 		defer time.Sleep(time.Minute) // until the lookup has ended, too

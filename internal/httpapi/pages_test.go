@@ -183,7 +183,9 @@ func TestDrawPage_IsOfSalesWithALine(t *testing.T) {
 	require.Contains(t, body, "Check the draw")
 	_, body = h.openPage("/s/" + with)
 	require.Contains(t, body, `href="/s/`+with+`/draw"`)
-	for id, words := range map[string]string{without: "no such page", "999999": "no such sale", "x": "no such sale"} {
+	for id, words := range map[string]string{
+		without: "no such page", "999999": "no such sale", "x": "no such sale",
+	} {
 		res, body = h.openPage("/s/" + id + "/draw")
 		require.Equal(t, http.StatusNotFound, res.StatusCode, id)
 		require.Contains(t, body, words)

@@ -158,9 +158,10 @@ func TestRateLimits_ComeAfterOtherRefusals(t *testing.T) {
 		limit: 1000000, interval: 24h, onMissingKey: shared}]`)
 	f := badrequests.Fixture{
 		Secret: secret, PaymentSecret: secret, NoGoods: 1,
-		Buyer: buyer(), OtherBuyer: otherBuyer(), Merchant: merchant(), OtherMerchant: otherMerchant(),
-		GoodsID:    must.Get(strconv.ParseInt(h.sell(nil), 10, 64))(t),
-		OtherGoods: must.Get(strconv.ParseInt(h.sell(nil), 10, 64))(t),
+		Buyer: buyer(), OtherBuyer: otherBuyer(), Merchant: merchant(),
+		OtherMerchant: otherMerchant(),
+		GoodsID:       must.Get(strconv.ParseInt(h.sell(nil), 10, 64))(t),
+		OtherGoods:    must.Get(strconv.ParseInt(h.sell(nil), 10, 64))(t),
 	}
 	goods, closed := strconv.FormatInt(f.GoodsID, 10), h.sell(nil)
 	f.OrderSn = h.order(buyer(), goods, 1)
@@ -268,7 +269,8 @@ func TestLimiterAdmin_TakesRatesWithManyDigits(t *testing.T) {
 	for i := 1; i <= 1000; i++ {
 		rate := 1000 / float64(i)
 		body := fmt.Sprintf(`{"permitsPerSecond": %v}`, rate)
-		set := dataOf[struct{ PermitsPerSecond float64 }](h, h.want(200, h.as(op, "PUT", path, body)))
+		set := dataOf[struct{ PermitsPerSecond float64 }](h,
+			h.want(200, h.as(op, "PUT", path, body)))
 		require.InDelta(t, rate, set.PermitsPerSecond, 0, "the answer has the rate as it was sent")
 	}
 	h.want(400, h.as(op, "PUT", path, `{"algorithm": "fixed_window", "permitsPerSecond": 2.5}`))

@@ -149,7 +149,9 @@ func TestSignIn_RefusesForgedReplies(t *testing.T) {
 	// reply begins a sign-in and returns the address that the provider sends the browser to.
 	reply := func(b *http.Client) *url.URL {
 		form, _, _ := h.open(b, "GET", "/session?to=/console", nil)
-		b.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+		b.CheckRedirect = func(*http.Request, []*http.Request) error {
+			return http.ErrUseLastResponse
+		}
 		defer func() { b.CheckRedirect = nil }()
 		res := must.Get(b.PostForm(form, url.Values{"user": {"shop"}}))(t)
 		defer res.Body.Close()
@@ -205,7 +207,9 @@ func TestSignIn_ProviderIsDown(t *testing.T) {
 func TestSignIn_ReturnsToOwnPagesOnly(t *testing.T) {
 	t.Parallel()
 	h := newSignInFixture(t, time.Hour)
-	for _, to := range []string{"//evil.example", "https://evil.example", `/\evil.example`, "/console/../x", "x"} {
+	for _, to := range []string{
+		"//evil.example", "https://evil.example", `/\evil.example`, "/console/../x", "x",
+	} {
 		at, status := h.signIn(h.browser(), "/session?to="+url.QueryEscape(to), "ada")
 		require.Equal(t, "/", at, to)
 		require.Equal(t, http.StatusOK, status)

@@ -185,7 +185,8 @@ func TestWebhooks_RefuseBadInput(t *testing.T) {
 		"rotateSecret")
 	refused("PATCH", target, `{"rotateSecret":"yes"}`, "rotateSecret")
 	for field, values := range map[string][]string{
-		"limit": {"", "0", "101", "x"}, "state": {"", "lost", "DEAD"}, "cursor": {"x", "d1", "\x00"},
+		"limit": {"", "0", "101", "x"}, "state": {"", "lost", "DEAD"},
+		"cursor": {"x", "d1", "\x00"},
 	} {
 		for _, v := range values {
 			query := "?" + field + "=" + url.QueryEscape(v)
@@ -346,7 +347,8 @@ func TestAudit_HasChangesOfWebhooks(t *testing.T) {
 	require.Equal(t, "createWebhook", own[3].Action)
 	require.Len(t, trail(merchant(), "?action=rotateSecret"), 1)
 	require.Empty(t, trail(otherMerchant(), ""))
-	require.Empty(t, trail(actor{ID: "1", Role: merchant().Role}, ""), "a merchant with an operator's id")
+	require.Empty(t, trail(actor{ID: "1", Role: merchant().Role}, ""),
+		"a merchant with an operator's id")
 	require.Len(t, trail(operator(), ""), 5)
 }
 

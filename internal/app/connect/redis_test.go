@@ -197,7 +197,9 @@ func TestProbe_NamesWhatIsWrongWithTLS(t *testing.T) {
 		var line string
 		for range 10 {
 			line = ask(address)
-			if !slices.ContainsFunc(wants, func(w string) bool { return !strings.Contains(line, w) }) {
+			if !slices.ContainsFunc(wants, func(w string) bool {
+				return !strings.Contains(line, w)
+			}) {
 				return
 			}
 		}

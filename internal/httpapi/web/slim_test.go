@@ -19,12 +19,15 @@ func TestAssets_AreWithoutCommentsAndTextsOfTemplates(t *testing.T) {
 	}
 	words := get("shop-words-en.js")
 	for _, name := range []string{
-		"reason.SOLD_OUT", "card.buy", "failure.LOST", "orders.pay.going", "remind.due", "status.paid",
+		"reason.SOLD_OUT", "card.buy", "failure.LOST", "orders.pay.going",
+		"remind.due", "status.paid",
 	} {
 		require.Contains(t, words, `"`+name+`"`)
 	}
 	require.NotContains(t, words, "stop.missing")
-	for _, name := range []string{"draw.position", "address.wrong.email", "purchase.thanks", "gate.SHUT"} {
+	for _, name := range []string{
+		"draw.position", "address.wrong.email", "purchase.thanks", "gate.SHUT",
+	} {
 		require.NotContains(t, words, `"`+name+`"`)
 	}
 	for file, name := range map[string]string{

@@ -129,7 +129,9 @@ var plural = regexp.MustCompile(`\{(n|found|size|all|most)\} (are\b|[a-z]{3,}s\b
 func TestWords_FitEveryNumber(t *testing.T) {
 	s := must.Get(New("CNY", Brand{}))(t)
 	value := regexp.MustCompile(`\{\w+\}`)
-	values := func(text string) []string { return slices.Sorted(slices.Values(value.FindAllString(text, -1))) }
+	values := func(text string) []string {
+		return slices.Sorted(slices.Values(value.FindAllString(text, -1)))
+	}
 	for name, text := range s.Words(English) {
 		require.NotRegexp(t, plural, text, name)
 		require.Equal(t, values(text), values(s.Words(Chinese)[name]), name)
