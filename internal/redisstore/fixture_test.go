@@ -119,8 +119,8 @@ func pagesOf(orders ...order.Held) iter.Seq2[[]order.Held, error] {
 func reservationOf(n int, buyer, quantity int64) reservation.Reservation {
 	return reservation.Reservation{
 		OrderLine: reservation.OrderLine{
-			OrderSn: fmt.Sprintf("sn%d", n), BuyerID: fmt.Sprint(buyer), Quantity: quantity, Epoch: 1,
-			Name: "李雷",
+			OrderSn: fmt.Sprintf("sn%d", n), BuyerID: fmt.Sprint(buyer),
+			Quantity: quantity, Epoch: 1, Name: "李雷",
 		},
 		PathEnd: time.Now().Add(time.Minute),
 	}

@@ -272,7 +272,9 @@ func (s fixture) TestLoad_RejectsAnEpochBegunBeforeShut(t *testing.T) {
 func held(n int) []order.Held {
 	orders := make([]order.Held, n)
 	for i := range orders {
-		orders[i] = order.Held{BuyerID: fmt.Sprint(int64(i)), OrderSn: fmt.Sprintf("sn%d", i), Quantity: 1}
+		orders[i] = order.Held{
+			BuyerID: fmt.Sprint(int64(i)), OrderSn: fmt.Sprintf("sn%d", i), Quantity: 1,
+		}
 	}
 	return orders
 }

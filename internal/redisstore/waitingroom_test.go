@@ -182,7 +182,9 @@ func (s fixture) TestJoin_EachBuyerGetsTheirOwnNumber(t *testing.T) {
 				}
 				visits = append(visits, v)
 			}
-			rand.Shuffle(len(visits), func(i, j int) { visits[i], visits[j] = visits[j], visits[i] })
+			rand.Shuffle(len(visits), func(i, j int) {
+				visits[i], visits[j] = visits[j], visits[i]
+			})
 			state, seats, err := s.Join(t.Context(), goods, admission.Join, visits)
 			require.NoError(t, err)
 			for i, v := range visits {
@@ -437,7 +439,8 @@ func (s fixture) TestJoin_UsedAdmissionIsNotMissed(t *testing.T) {
 	require.Equal(t, reservation.Taken, s.reserve(bought)[0].Code)
 	require.Equal(t, admission.Unknown, s.visit(admission.Find, 1)[0].Mark)
 	require.Equal(t, []order.MoveResult{order.MoveApplied}, s.release(order.StockMove{
-		ID: "a", Epoch: 1, Kind: order.MoveCancel, BuyerID: "1", OrderSn: bought.OrderSn, Quantity: 1,
+		ID: "a", Epoch: 1, Kind: order.MoveCancel, BuyerID: "1",
+		OrderSn: bought.OrderSn, Quantity: 1,
 	}))
 	require.Equal(t, admission.Unknown, s.visit(admission.Find, 1)[0].Mark)
 	require.Equal(t, []int64{3}, numbersOf(s.visit(admission.Join, 1)), "again at the end")
@@ -693,7 +696,8 @@ func (s fixture) TestJoin_TicketCountsAboveAMissedNumber(t *testing.T) {
 func (s fixture) TestJoin_LeaverWithoutNumberEndsAdmission(t *testing.T) {
 	s.openRoom(1, 1)
 	s.prepareAgain(admission.Record{
-		Joined: 1, Limit: 1000, DrawSize: 0, Admitted: 1, Turns: []admission.Turn{"b7 9000"}, Calls: 1,
+		Joined: 1, Limit: 1000, DrawSize: 0, Admitted: 1,
+		Turns: []admission.Turn{"b7 9000"}, Calls: 1,
 	})
 	require.EqualValues(t, 1, must.Get(s.Room(t.Context(), goods))(t).Called)
 	require.Equal(t, admission.Unknown, s.visit(admission.Leave, 7)[0].Mark)
@@ -736,7 +740,8 @@ func (s fixture) TestReserve_LeavesAUnitForEachAdmission(t *testing.T) {
 		codes[i] = v.Code
 	}
 	require.Equal(t, []reservation.VerdictCode{
-		reservation.Taken, reservation.TooFew, reservation.Taken, reservation.Taken, reservation.Taken,
+		reservation.Taken, reservation.TooFew, reservation.Taken, reservation.Taken,
+		reservation.Taken,
 	}, codes)
 }
 
@@ -816,7 +821,8 @@ func (s fixture) TestPrepare_TicketRestoresPlace(t *testing.T) {
 		Joined: 2000, Limit: 3000, DrawSize: 0, Gaps: []admission.Gap{{From: 4, To: 2000}},
 	})
 	for number, gap := range map[int64]int64{4: 0, 1002: 0, 1003: 1} {
-		require.Equal(t, gap, s.client.GetBit(t.Context(), keysOf(goods).gap(), number).Val(), number)
+		require.Equal(t, gap,
+			s.client.GetBit(t.Context(), keysOf(goods).gap(), number).Val(), number)
 	}
 }
 
@@ -857,7 +863,9 @@ func (s fixture) TestTurns_OfTheStateOnly(t *testing.T) {
 	require.Len(t, must.Get(s.Turns(t.Context(), goods, state))(t), 3)
 	lagging := state
 	lagging.Calls++
-	for name, lost := range map[string]admission.State{"another lease": {Lease: "a/1"}, "behind": lagging} {
+	for name, lost := range map[string]admission.State{
+		"another lease": {Lease: "a/1"}, "behind": lagging,
+	} {
 		_, err := s.Turns(t.Context(), goods, lost)
 		require.ErrorContains(t, err, "is gone from redis", name)
 	}

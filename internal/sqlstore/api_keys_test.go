@@ -68,11 +68,14 @@ func (h fixture) TestAudit_HasAPIKeys(t *testing.T) {
 		require.NoError(t, h.RevokeAPIKey(by, k.ID, "1", today))
 	}
 	of := func(merchant string) []salechange.AuditEntry {
-		return must.Get(h.AuditTrail(t.Context(), salechange.AuditFilter{MerchantID: merchant}, "", 9))(t)
+		return must.Get(h.AuditTrail(t.Context(),
+			salechange.AuditFilter{MerchantID: merchant}, "", 9))(t)
 	}
 	log := of("audited")
 	require.Len(t, log, 2)
-	for i, action := range []salechange.Action{salechange.ActRevokeAPIKey, salechange.ActCreateAPIKey} {
+	for i, action := range []salechange.Action{
+		salechange.ActRevokeAPIKey, salechange.ActCreateAPIKey,
+	} {
 		require.Equal(t, action, log[i].Action)
 		require.Equal(t, k.ID, log[i].Became["apiKeyId"])
 		require.Equal(t, "erp", log[i].Became["name"])
@@ -88,7 +91,8 @@ func (h fixture) TestAuditLimiter_BelongsToTheSale(t *testing.T) {
 	by := seckill.WithActor(t.Context(), seckill.Actor{ID: "1", Role: seckill.Operator})
 	was, became := map[string]any{"burst": 1.0}, map[string]any{"limiter": "x/y"}
 	for _, goodsID := range []int64{sale.GoodsID, 0} {
-		require.NoError(t, h.AuditLimiter(by, salechange.ActSetLimiter, goodsID, was, became, today))
+		require.NoError(t,
+			h.AuditLimiter(by, salechange.ActSetLimiter, goodsID, was, became, today))
 	}
 	for merchant, n := range map[string]int{"": 2, sale.MerchantID: 1, "nobody": 0} {
 		log := must.Get(h.AuditTrail(t.Context(), salechange.AuditFilter{

@@ -298,7 +298,8 @@ func (h fixture) TestAuditTrail_ListsActorAndChangedFields(t *testing.T) {
 	require.Error(t, err)
 	before := h.sale(sale.GoodsID)
 	same := h.mustChange(sale.GoodsID, salechange.Change{Price: new(int64(5))})
-	require.Equal(t, []seckill.Sale{before, before}, []seckill.Sale{same.Sale, h.sale(sale.GoodsID)})
+	require.Equal(t, []seckill.Sale{before, before},
+		[]seckill.Sale{same.Sale, h.sale(sale.GoodsID)})
 	must.Get(h.BeginEpoch(ctx, sale.GoodsID, rebuild.FirstToken, at(today)))(t)
 	must.Get(h.CloseSale(ctx, sale.GoodsID, today.Add(time.Minute)))(t)
 	log := h.auditOf(sale.GoodsID, 10)

@@ -29,7 +29,8 @@ func (h fixture) TestCheckout_OneOpenPageForEachOrder(t *testing.T) {
 	theirs.ID, theirs.URL = "cs_theirs", "https://pay.example/cs_theirs"
 	require.NoError(t, h.SaveCheckout(ctx, theirs))
 	defer func() {
-		require.Equal(t, []payment.Checkout{theirs}, must.Get(h.DueCheckouts(ctx, minutes(9), 10))(t))
+		require.Equal(t, []payment.Checkout{theirs},
+			must.Get(h.DueCheckouts(ctx, minutes(9), 10))(t))
 		require.Equal(t, theirs.URL, h.order(sale.GoodsID, others).CheckoutURL)
 	}()
 	c := must.Get(h.BeginCheckout(ctx, o, now, ask))(t)
@@ -401,7 +402,8 @@ func (h fixture) TestCancelReturned_CancelsOnce(t *testing.T) {
 	unknown.ID = "pi_4"
 	_, err := h.CancelReturned(ctx, unknown, nil, payment.RefundByMerchant, now)
 	require.ErrorIs(t, err, payment.ErrNoSuchPayment)
-	require.NotErrorIs(t, err, order.ErrTryAgain, "a report that came early is not repeated for this")
+	require.NotErrorIs(t, err, order.ErrTryAgain,
+		"a report that came early is not repeated for this")
 	unknown.OrderSn = "0"
 	_, err = h.CancelReturned(ctx, unknown, nil, payment.RefundByMerchant, now)
 	require.ErrorIs(t, err, order.ErrNoSuchOrder)
@@ -411,7 +413,8 @@ func (h fixture) TestCancelReturned_CancelsOnce(t *testing.T) {
 	require.Nil(t, failed.Move, "a refund has failed meanwhile")
 	require.Equal(t, order.Paid, failed.Order.Status)
 	for n := range 2 {
-		c := must.Get(h.CancelReturned(ctx, returned, []string{"re_2"}, payment.RefundDispute, now))(t)
+		c := must.Get(h.CancelReturned(ctx, returned, []string{"re_2"},
+			payment.RefundDispute, now))(t)
 		require.Equal(t, n == 0, c.Move != nil)
 		require.Equal(t, order.Cancelled, c.Order.Status)
 	}

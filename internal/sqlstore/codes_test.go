@@ -21,7 +21,8 @@ func (h fixture) TestClaimCodes_AreTheirFirstBuyersForEver(t *testing.T) {
 		return must.Get(h.ClaimCodes(t.Context(), goodsID, claims, today))(t)
 	}
 	require.Equal(t, []string{"ann"}, claim(one, accesscode.Claim{Code: 7, BuyerID: "ann"}))
-	require.Equal(t, []string{"ann"}, claim(one, accesscode.Claim{Code: 7, BuyerID: "ann"}), "again")
+	require.Equal(t, []string{"ann"},
+		claim(one, accesscode.Claim{Code: 7, BuyerID: "ann"}), "again")
 	require.Equal(t, []string{"ann"}, claim(one, accesscode.Claim{Code: 7, BuyerID: "bob"}))
 	require.Equal(t, []string{"bob"}, claim(other, accesscode.Claim{Code: 7, BuyerID: "bob"}))
 	largest := accesscode.Number(1<<52 - 1)

@@ -116,7 +116,8 @@ func (h fixture) TestDeadLetters_AddListRemove(t *testing.T) {
 	require.Len(t, second[0].Body, 1<<20)
 
 	require.NoError(t, h.RemoveDeadLetter(t.Context(), unreadable.ID, today))
-	require.ErrorIs(t, h.RemoveDeadLetter(t.Context(), unreadable.ID, today), order.ErrNoSuchDeadLetter)
+	require.ErrorIs(t, h.RemoveDeadLetter(t.Context(), unreadable.ID, today),
+		order.ErrNoSuchDeadLetter)
 	discarded := must.Get(h.AuditTrail(t.Context(),
 		salechange.AuditFilter{Action: salechange.ActDiscardOrder}, "", 9))(t)
 	require.Len(t, discarded, 1, "a repetition discards nothing")
@@ -143,7 +144,8 @@ func (h fixture) writeFailedOrder(
 func (h fixture) TestRestoreOrder_RestoresOnce(t *testing.T) {
 	sale := h.exposed(10, 3)
 	l, deadLetter := h.writeFailedOrder(sale, 1, 2)
-	undo := must.Get(h.ScheduleRelease(t.Context(), sale.GoodsID, l, today.Add(order.ReturnAfter)))(t)
+	undo := must.Get(h.ScheduleRelease(t.Context(), sale.GoodsID, l,
+		today.Add(order.ReturnAfter)))(t)
 	for _, early := range []time.Duration{time.Second, order.ReturnAfter} {
 		require.Empty(t, must.Get(h.UnreleasedMoves(t.Context(), sale.GoodsID,
 			undo.MadeAt.Add(-early), 10))(t), "the releaser ignores the move until its time")
@@ -164,7 +166,8 @@ func (h fixture) TestRestoreOrder_RestoresOnce(t *testing.T) {
 		GoodsID: sale.GoodsID, Action: salechange.ActRequeueOrder,
 	}, "", 9))(t)
 	require.Len(t, log, 1)
-	require.Equal(t, map[string]any{"orderSn": l.OrderSn, "deadLetterId": deadLetter.ID}, log[0].Became)
+	require.Equal(t,
+		map[string]any{"orderSn": l.OrderSn, "deadLetterId": deadLetter.ID}, log[0].Became)
 	require.EqualValues(t, 2, h.requireBalanced(sale.GoodsID))
 }
 
@@ -201,7 +204,8 @@ func (h fixture) TestRestoreOrder_RestoresNoDecidedOrder(t *testing.T) {
 
 	require.NoError(t, h.AddDeadLetter(t.Context(), leftOver))
 	cancelled := must.Get(h.CancelOne(sale.GoodsID, l.OrderSn, today))(t)
-	require.NoError(t, h.MarkReleased(t.Context(), sale.GoodsID, []string{cancelled.Move.ID}, today))
+	require.NoError(t,
+		h.MarkReleased(t.Context(), sale.GoodsID, []string{cancelled.Move.ID}, today))
 	requireConflict(t, restore(leftOver, none))
 	require.Equal(t, order.Cancelled, h.order(sale.GoodsID, l.OrderSn).Status)
 	require.Len(t, h.deadLetters(), 1)
@@ -221,7 +225,8 @@ func (h fixture) TestScheduleRelease_PlansForFailedOrdersOnly(t *testing.T) {
 	h.writeAll(sale.GoodsID, written)
 	require.ErrorIs(t, plan(written), order.ErrActive)
 	cancelled := must.Get(h.CancelOne(sale.GoodsID, written.OrderSn, today))(t)
-	require.NoError(t, h.MarkReleased(t.Context(), sale.GoodsID, []string{cancelled.Move.ID}, today))
+	require.NoError(t,
+		h.MarkReleased(t.Context(), sale.GoodsID, []string{cancelled.Move.ID}, today))
 	requireConflict(t, plan(written))
 	other, _ := h.writeFailedOrder(sale, 2, 2)
 	other.Quantity = 1

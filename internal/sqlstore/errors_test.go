@@ -230,7 +230,8 @@ func TestMySQL_LockedSaleLeavesConnectionsToOthers(t *testing.T) {
 		for range callers {
 			ended.Go(func() {
 				for ctx.Err() == nil { // MySQL ends a wait for a lock after 5 s
-					_, _ = h.Change(ctx, sale.GoodsID, salechange.Change{StockDelta: 1}, noKey, today)
+					_, _ = h.Change(ctx, sale.GoodsID,
+						salechange.Change{StockDelta: 1}, noKey, today)
 				}
 			})
 		}
@@ -242,7 +243,9 @@ func TestMySQL_LockedSaleLeavesConnectionsToOthers(t *testing.T) {
 			}
 			return 0
 		}
-		require.Eventually(t, func() bool { return waiting() == callers }, time.Minute, time.Millisecond)
+		require.Eventually(t, func() bool {
+			return waiting() == callers
+		}, time.Minute, time.Millisecond)
 		require.Less(t, h.pool.Stats().InUse, maxConns/2, "connections of one sale")
 		must.Get(h.CloseSale(ctx, other.GoodsID, today))(t)
 		stop()

@@ -145,7 +145,8 @@ func (h fixture) TestEvents_TransactionsOfASaleShareNoTime(t *testing.T) {
 	}, mapSlice(found, eventName))
 	for i, e := range found[1:] {
 		oneChange := e.Type == event.SaleSoldOut || e.Type == event.OrderShipped
-		require.True(t, e.At.After(found[i].At) || oneChange, "%s is not after the one before", e.Type)
+		require.True(t, e.At.After(found[i].At) || oneChange,
+			"%s is not after the one before", e.Type)
 	}
 }
 

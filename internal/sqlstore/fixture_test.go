@@ -100,7 +100,8 @@ func TestStore(t *testing.T) {
 					test(h, t)
 				})
 			} else {
-				require.False(t, strings.HasPrefix(method.Name, "Test"), "%s is no test", method.Name)
+				require.False(t, strings.HasPrefix(method.Name, "Test"),
+					"%s is no test", method.Name)
 			}
 		}
 		t.Run("Statements_ContainTheShardKey", rec.requireShardKeys)

@@ -81,7 +81,8 @@ func (h fixture) TestParkedOrder_EndsWithItsRow(t *testing.T) {
 	b.Adopted = map[string]int64{adopted.OrderSn: 1, repeated.OrderSn: 3}
 	written := h.write(b)
 	require.Equal(t, []string{adopted.OrderSn}, written.Created)
-	require.Equal(t, []string{repeated.OrderSn}, written.Parked, "other units are another message's")
+	require.Equal(t, []string{repeated.OrderSn}, written.Parked,
+		"other units are another message's")
 	h.writeFailed(sale.GoodsID, refused, order.FailedLost)
 	again := repeated
 	again.Epoch, again.Quantity = now.Epoch, 3

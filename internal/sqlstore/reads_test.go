@@ -27,7 +27,8 @@ func TestPages_ReadNoRowsOfOtherPages(t *testing.T) {
 			sales[i] = rowOfSale(sale)
 			sales[i].GoodsID = int64(i + 1)
 			goodsID := sales[i/2].GoodsID
-			entries[i] = newAuditEntry(h.db.WithContext(by), salechange.ActClose, goodsID, minutes(i))
+			entries[i] = newAuditEntry(h.db.WithContext(by), salechange.ActClose,
+				goodsID, minutes(i))
 		}
 		require.NoError(t, h.db.CreateInBatches(sales, 100).Error)
 		require.NoError(t, h.db.CreateInBatches(entries, 100).Error)

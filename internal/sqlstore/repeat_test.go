@@ -106,7 +106,8 @@ func (h fixture) tables() map[string]string {
 		var name, definition string
 		require.NoError(h.t, h.pool.QueryRowContext(h.t.Context(), "SHOW CREATE TABLE "+table).
 			Scan(&name, &definition))
-		all[name], _, _ = strings.Cut(definition, ") ENGINE") // the next id of goose's table follows
+		// the next id of goose's table follows
+		all[name], _, _ = strings.Cut(definition, ") ENGINE")
 	}
 	return all
 }

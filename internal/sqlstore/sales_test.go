@@ -158,7 +158,9 @@ func (h fixture) TestLiveVersions_ChangeWithTheLiveSales(t *testing.T) {
 	another := h.exposed(10, 1)
 	bucket := func(s seckill.Sale) int64 { return s.GoodsID % livesales.Buckets }
 	require.Equal(t,
-		map[int64]int64{bucket(draft): last[bucket(draft)], bucket(another): versions()[bucket(another)]},
+		map[int64]int64{
+			bucket(draft): last[bucket(draft)], bucket(another): versions()[bucket(another)],
+		},
 		versions(), "a sale changes the version of its own bucket")
 }
 

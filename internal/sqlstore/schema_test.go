@@ -54,7 +54,8 @@ func TestFixture_CopyEqualsTheMigratedSchema(t *testing.T) {
 			copied, migrated := openFixture(t, d.migrated(t), ""), newFixture(t, d.empty(t))
 			tables := copied.tables()
 			for name, text := range tables { // MySQL names the default of a copied column
-				tables[name] = strings.ReplaceAll(text, " CHARACTER SET utf8mb4 COLLATE", " COLLATE")
+				tables[name] = strings.ReplaceAll(text,
+					" CHARACTER SET utf8mb4 COLLATE", " COLLATE")
 			}
 			require.Equal(t, migrated.tables(), tables)
 			require.NoError(t, copied.checkSchema(t.Context()))

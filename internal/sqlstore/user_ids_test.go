@@ -35,7 +35,8 @@ func TestMigrate_KeepsNumericUserIDs(t *testing.T) {
 		h.requireBalanced(sale.GoodsID)
 		require.Len(t, must.Get(h.db.Migrator().GetIndexes(&orderRow{}))(t), len(before))
 		var system int64
-		require.NoError(t, h.db.Model(&auditRow{}).Where("id = 'system' AND actor_id = ''").Count(&system).Error)
+		require.NoError(t,
+			h.db.Model(&auditRow{}).Where("id = 'system' AND actor_id = ''").Count(&system).Error)
 		require.EqualValues(t, 1, system)
 	})
 }

@@ -55,7 +55,9 @@ func (h fixture) TestGrantNumbers_GrantsNoNumberTwice(t *testing.T) {
 
 	var asking sync.WaitGroup
 	for _, lease := range []string{"c", "d", "e", "f"} {
-		asking.Go(func() { _, _ = h.GrantNumbers(ctx, id, admission.Grant{Lease: lease, Numbers: 100}) })
+		asking.Go(func() {
+			_, _ = h.GrantNumbers(ctx, id, admission.Grant{Lease: lease, Numbers: 100})
+		})
 	}
 	asking.Wait()
 	room = must.Get(h.WaitingRoom(ctx, id))(t)
@@ -80,7 +82,8 @@ func (h fixture) TestGrantNumbers_WholeRoomContinues(t *testing.T) {
 	}
 	replace("a/1", "", 0)
 	next := replace("a/2", "a/1", 30)
-	require.Equal(t, []any{"a/2", int64(30), int64(100)}, []any{next.Lease, next.Joined, next.Limit})
+	require.Equal(t, []any{"a/2", int64(30), int64(100)},
+		[]any{next.Lease, next.Joined, next.Limit})
 	require.Empty(t, next.Gaps)
 	require.Empty(t, replace("a/2", "a/1", 30).Gaps, "another node has had it granted")
 	next = replace("a/3", "a/1", 40)
@@ -115,8 +118,10 @@ func (h fixture) TestSaveRoom_NeverGoesBack(t *testing.T) {
 	saved := must.Get(h.WaitingRoom(ctx, id))(t)
 	require.Equal(t, later.Turns, saved.Turns)
 	require.Equal(t, "d50", saved.Digest)
-	require.NoError(t, h.SaveRoom(ctx, id, "a", admission.Record{Joined: 50, Admitted: 9, Calls: 8}))
-	require.NoError(t, h.SaveRoom(ctx, id, "b", admission.Record{Joined: 99, Admitted: 99, Calls: 9}))
+	require.NoError(t,
+		h.SaveRoom(ctx, id, "a", admission.Record{Joined: 50, Admitted: 9, Calls: 8}))
+	require.NoError(t,
+		h.SaveRoom(ctx, id, "b", admission.Record{Joined: 99, Admitted: 99, Calls: 9}))
 	require.Equal(t, saved, must.Get(h.WaitingRoom(ctx, id))(t))
 }
 

@@ -74,7 +74,8 @@ func (h fixture) TestEndpoints_AreStoredAndListedByOwner(t *testing.T) {
 		DueAt: minutes(2),
 	}
 	require.NoError(t, h.CreateEndpoint(ctx, &made))
-	require.Equal(t, must.Get(h.EventHead(ctx))(t), made.Position, "it gets what happens from now on")
+	require.Equal(t, must.Get(h.EventHead(ctx))(t), made.Position,
+		"it gets what happens from now on")
 	require.EqualValues(t, 1, made.Position)
 	require.Equal(t, made, must.Get(h.FindEndpoint(ctx, "e2"))(t))
 	first, last := h.endpoint("e1"), h.endpoint("e3")
@@ -108,7 +109,8 @@ func (h fixture) TestEndpoints_AreStoredAndListedByOwner(t *testing.T) {
 	})
 	require.Equal(t, minutes(3), must.Get(h.PendingDelivery(ctx, "e1"))(t).NextAt,
 		"the change may be the repair")
-	require.Equal(t, []webhook.Delivery{ended}, must.Get(h.Deliveries(ctx, "e1", webhook.Dead, "", 9))(t))
+	require.Equal(t, []webhook.Delivery{ended},
+		must.Get(h.Deliveries(ctx, "e1", webhook.Dead, "", 9))(t))
 	require.NoError(t, h.DeleteEndpoint(ctx, "e1", today))
 	require.ErrorIs(t, h.DeleteEndpoint(ctx, "e1", today), webhook.ErrNoSuchEndpoint)
 	_, err := h.FindEndpoint(ctx, "e1")
@@ -132,7 +134,9 @@ func (h fixture) TestDueEndpoints_HaveSomethingToSend(t *testing.T) {
 		}
 		return list
 	}
-	must.Get(h.ChangeEndpoint(ctx, off.ID, today, func(e *webhook.Endpoint) { e.Enabled = false }))(t)
+	must.Get(h.ChangeEndpoint(ctx, off.ID, today, func(e *webhook.Endpoint) {
+		e.Enabled = false
+	}))(t)
 	waiting := h.claim(later, "l", today)
 	waiting.DueAt = minutes(5)
 	require.NoError(t, h.SaveProgress(ctx, waiting, nil))
@@ -372,7 +376,8 @@ func (h fixture) TestForgetEvents_KeepsWhatAnEndpointLacks(t *testing.T) {
 	h.placeEvents()
 	require.Zero(t, must.Get(h.Forget(ctx, retention.Events, old, 10))(t))
 	must.Get(h.ChangeEndpoint(ctx, "e", today, func(e *webhook.Endpoint) { e.Enabled = false }))(t)
-	require.Equal(t, 1, must.Get(h.Forget(ctx, retention.Events, old, 10))(t), "a disabled one keeps none")
+	require.Equal(t, 1, must.Get(h.Forget(ctx, retention.Events, old, 10))(t),
+		"a disabled one keeps none")
 }
 
 // TestForgetEvents_SlowEndpointKeepsThemForDays checks that an endpoint that is behind keeps no
@@ -437,7 +442,9 @@ func (h fixture) TestCreateEndpoint_CountsConcurrentCalls(t *testing.T) {
 		require.EqualValues(t, calls-webhook.MaxEndpoints, refused[owner].Load())
 	}
 	require.Len(t, must.Get(h.EndpointsOf(t.Context(), "", "", 2*calls))(t), 2*webhook.MaxEndpoints)
-	another := webhook.Endpoint{ID: "another", OwnerID: "2", URL: "https://example.org/", CreatedAt: today}
+	another := webhook.Endpoint{
+		ID: "another", OwnerID: "2", URL: "https://example.org/", CreatedAt: today,
+	}
 	require.NoError(t, h.CreateEndpoint(t.Context(), &another))
 }
 
@@ -446,7 +453,8 @@ func (h fixture) TestCreateEndpoint_CountsConcurrentCalls(t *testing.T) {
 func (h fixture) TestAuditTrail_IsOfOneMerchant(t *testing.T) {
 	for id, owner := range map[string]string{"e1": `a"<%_\`, "e2": "a", "e3": "b"} {
 		e := webhook.Endpoint{
-			ID: id, OwnerID: owner, AllSales: owner == "b", URL: "https://example.org/x", CreatedAt: today,
+			ID: id, OwnerID: owner, AllSales: owner == "b", URL: "https://example.org/x",
+			CreatedAt: today,
 		}
 		require.NoError(t, h.CreateEndpoint(t.Context(), &e))
 	}
@@ -457,7 +465,8 @@ func (h fixture) TestAuditTrail_IsOfOneMerchant(t *testing.T) {
 		}
 		return list
 	}
-	require.Equal(t, []string{"createWebhook 0 e1"}, trail(salechange.AuditFilter{MerchantID: `a"<%_\`}))
+	require.Equal(t, []string{"createWebhook 0 e1"},
+		trail(salechange.AuditFilter{MerchantID: `a"<%_\`}))
 	require.Equal(t, []string{"createWebhook 0 e2"}, trail(salechange.AuditFilter{MerchantID: "a"}))
 	require.Empty(t, trail(salechange.AuditFilter{MerchantID: "b"}))
 	require.Len(t, trail(salechange.AuditFilter{Action: salechange.ActCreateWebhook}), 3)
