@@ -186,7 +186,8 @@ func TestWait_RefusesAtOnceWhatCannotBeGoodInTime(t *testing.T) {
 // TestMaxWaiters_MoreGetADenial has one caller wait, so the next ones get no permits in advance.
 func TestMaxWaiters_MoreGetADenial(t *testing.T) {
 	l := newLimiter(t, ratelimit.Memory(),
-		ratelimit.Limit{Permits: 1, Per: time.Hour, MaxWait: 24 * time.Hour}, ratelimit.MaxWaiters(1))
+		ratelimit.Limit{Permits: 1, Per: time.Hour, MaxWait: 24 * time.Hour},
+		ratelimit.MaxWaiters(1))
 	require.NoError(t, l.Wait(t.Context(), "a", 1))
 	ctx, leave := context.WithCancel(t.Context())
 	left := make(chan error)
@@ -374,15 +375,24 @@ func TestNew_NamesTheInvalidField(t *testing.T) {
 		options []ratelimit.Option
 		says    string
 	}{
-		"no limit":  {says: ": permits: "},
-		"no per":    {limit: ratelimit.Limit{Permits: 1}, says: ": per: "},
-		"negative":  {limit: ratelimit.Limit{Permits: -1, Per: time.Second}, says: ": permits: "},
-		"too many":  {limit: ratelimit.Limit{Permits: 1e9 + 1, Per: time.Hour}, says: ": permits: "},
-		"too fine":  {limit: ratelimit.Limit{Permits: 1, Per: time.Microsecond}, says: ": per: "},
-		"too long":  {limit: ratelimit.Limit{Permits: 1, Per: 25 * time.Hour}, says: ": per: "},
-		"burst":     {limit: ratelimit.Limit{Permits: 1, Per: time.Second, Burst: -1}, says: "burst"},
-		"wait":      {limit: ratelimit.Limit{Permits: 1, Per: time.Second, MaxWait: 48 * time.Hour}, says: "maxWait"},
-		"algorithm": {limit: ratelimit.Limit{Permits: 1, Per: time.Second, Algorithm: 9}, says: "algorithm"},
+		"no limit": {says: ": permits: "},
+		"no per":   {limit: ratelimit.Limit{Permits: 1}, says: ": per: "},
+		"negative": {limit: ratelimit.Limit{Permits: -1, Per: time.Second}, says: ": permits: "},
+		"too many": {
+			limit: ratelimit.Limit{Permits: 1e9 + 1, Per: time.Hour}, says: ": permits: ",
+		},
+		"too fine": {limit: ratelimit.Limit{Permits: 1, Per: time.Microsecond}, says: ": per: "},
+		"too long": {limit: ratelimit.Limit{Permits: 1, Per: 25 * time.Hour}, says: ": per: "},
+		"burst": {
+			limit: ratelimit.Limit{Permits: 1, Per: time.Second, Burst: -1}, says: "burst",
+		},
+		"wait": {
+			limit: ratelimit.Limit{Permits: 1, Per: time.Second, MaxWait: 48 * time.Hour},
+			says:  "maxWait",
+		},
+		"algorithm": {
+			limit: ratelimit.Limit{Permits: 1, Per: time.Second, Algorithm: 9}, says: "algorithm",
+		},
 		"no client": {store: ratelimit.Redis(nil), limit: second, says: "client"},
 		"nil client": {
 			store: ratelimit.Redis((*redis.ClusterClient)(nil)), limit: second, says: "client",
@@ -391,22 +401,32 @@ func TestNew_NamesTheInvalidField(t *testing.T) {
 			store: shared, says: ": permits: a sliding_log ",
 			limit: ratelimit.Limit{Permits: 101, Per: time.Second, Algorithm: ratelimit.SlidingLog},
 		},
-		"too fast": {limit: ratelimit.Limit{Permits: 2000, Per: time.Millisecond}, says: ": permits: "},
+		"too fast": {
+			limit: ratelimit.Limit{Permits: 2000, Per: time.Millisecond}, says: ": permits: ",
+		},
 		"long burst": {
-			limit: ratelimit.Limit{Permits: 1, Per: 24 * time.Hour, Burst: 367}, says: ": permits: ",
+			limit: ratelimit.Limit{Permits: 1, Per: 24 * time.Hour, Burst: 367},
+			says:  ": permits: ",
 		},
 		"long window": {
-			says:  ": permits: ",
-			limit: ratelimit.Limit{Permits: 1e9, Per: 24 * time.Hour, Algorithm: ratelimit.SlidingWindow},
+			says: ": permits: ",
+			limit: ratelimit.Limit{
+				Permits: 1e9, Per: 24 * time.Hour, Algorithm: ratelimit.SlidingWindow,
+			},
 		},
-		"leases": {limit: second, options: []ratelimit.Option{ratelimit.Leases(2000)}, says: "leases"},
-		"name":   {limit: second, options: []ratelimit.Option{ratelimit.Name("a b")}, says: "name"},
+		"leases": {
+			limit: second, options: []ratelimit.Option{ratelimit.Leases(2000)}, says: "leases",
+		},
+		"name": {limit: second, options: []ratelimit.Option{ratelimit.Name("a b")}, says: "name"},
 		"fine wait": {
 			limit: ratelimit.Limit{Permits: 1, Per: time.Second, MaxWait: 1}, says: "maxWait",
 		},
-		"timeout": {limit: second, options: []ratelimit.Option{ratelimit.Timeout(-1)}, says: "timeout"},
+		"timeout": {
+			limit: second, options: []ratelimit.Option{ratelimit.Timeout(-1)}, says: "timeout",
+		},
 		"waiters": {
-			limit: second, options: []ratelimit.Option{ratelimit.MaxWaiters(-1)}, says: "maxWaiters",
+			limit: second, options: []ratelimit.Option{ratelimit.MaxWaiters(-1)},
+			says: "maxWaiters",
 		},
 		"processes": {
 			limit: second, options: []ratelimit.Option{ratelimit.Processes(-1)}, says: "processes",

@@ -23,7 +23,8 @@ import (
 // exampleOf reads Envoy's example as Envoy does: strictly, by its published protocol.
 func exampleOf(t *testing.T) *bootstrapv3.Bootstrap {
 	var tree any
-	require.NoError(t, yaml.Unmarshal(must.Get(os.ReadFile("../../deploy/envoy/envoy.yaml"))(t), &tree))
+	require.NoError(t,
+		yaml.Unmarshal(must.Get(os.ReadFile("../../deploy/envoy/envoy.yaml"))(t), &tree))
 	var bootstrap bootstrapv3.Bootstrap
 	require.NoError(t, protojson.Unmarshal(must.Get(json.Marshal(tree))(t), &bootstrap))
 	return &bootstrap

@@ -121,7 +121,8 @@ func TestEnvoy_DecidesDescriptors(t *testing.T) {
 		for name, total := range map[string]int{
 			"client=credit": 5, "window=credit": 3, "node=credit": 4,
 		} {
-			require.EqualValues(t, total-1, s.decide(t, descriptor(name)).GetStatuses()[0].GetLimitRemaining())
+			require.EqualValues(t, total-1,
+				s.decide(t, descriptor(name)).GetStatuses()[0].GetLimitRemaining())
 			s.decide(t, descriptor(name))
 			for _, left := range []int{total - 1, total, total} {
 				back := descriptor(name)
@@ -135,7 +136,8 @@ func TestEnvoy_DecidesDescriptors(t *testing.T) {
 			for range 2 {
 				s.decide(t, descriptor(name))
 			}
-			assert.EqualValues(t, total, s.decide(t, back).GetStatuses()[0].GetLimitRemaining(), name)
+			assert.EqualValues(t, total,
+				s.decide(t, back).GetStatuses()[0].GetLimitRemaining(), name)
 			for range total {
 				assert.Equal(t, allowed, s.decide(t, descriptor(name)).GetOverallCode(), name)
 			}
@@ -147,7 +149,8 @@ func TestEnvoy_DecidesDescriptors(t *testing.T) {
 	})
 	t.Run("one of several is denied", func(t *testing.T) {
 		for range 2 {
-			require.Equal(t, allowed, s.decide(t, descriptor("client=d", "path=/login")).GetOverallCode())
+			require.Equal(t, allowed,
+				s.decide(t, descriptor("client=d", "path=/login")).GetOverallCode())
 		}
 		ask := func() *ratelimitv3.RateLimitResponse {
 			return s.decide(t, descriptor("client=d"), descriptor("client=d", "path=/login"),
@@ -174,7 +177,8 @@ func TestEnvoy_DecidesDescriptors(t *testing.T) {
 	})
 	t.Run("shadow", func(t *testing.T) {
 		for range 3 {
-			assert.Equal(t, codeList(allowed, allowed), codesOf(s.decide(t, descriptor("shadow=x"))))
+			assert.Equal(t, codeList(allowed, allowed),
+				codesOf(s.decide(t, descriptor("shadow=x"))))
 		}
 		assert.EqualValues(t, 2, s.Metric(t,
 			`seckill_limiter_events_total{event="dry_run",rule="shadow"}`))

@@ -23,7 +23,8 @@ func TestAcquire_TakesPermitsOfAKey(t *testing.T) {
 	assert.Equal(t, `"client";q=5;w=432000`, first.Header.Get("RateLimit-Policy"))
 	assert.Equal(t, "application/json", first.Header.Get("Content-Type"))
 	assert.Equal(t, "no-store", first.Header.Get("Cache-Control"))
-	assert.Equal(t, 4, int(s.acquire(t, `{"rule": "client", "key": "b"}`).Data["remaining"].(float64)))
+	assert.Equal(t, 4,
+		int(s.acquire(t, `{"rule": "client", "key": "b"}`).Data["remaining"].(float64)))
 
 	second := s.acquire(t, `{"rule": "client", "key": "a", "permits": 3}`)
 	assert.Equal(t, 429, second.Status)
@@ -118,16 +119,31 @@ func TestHTTP_BadInput(t *testing.T) {
 		{"POST /v1/acquire", "{\"rule\": \"client\", \"key\": \"\xff\"}", 400, "key"},
 		{"POST /v1/acquire", `{"rule": "client"}`, 400, "key"},
 		{"POST /v1/acquire", `{"rule": "client", "key": "*"}`, 400, "key"},
-		{"POST /v1/acquire", `{"rule": "client", "key": "` + strings.Repeat("k", 201) + `"}`, 400, "key"},
-		{"POST /v1/acquire", `{"rule": "client", "key": "` + strings.Repeat("k", 70_000) + `"}`, 400, "body"},
+		{
+			"POST /v1/acquire",
+			`{"rule": "client", "key": "` + strings.Repeat("k", 201) + `"}`, 400, "key",
+		},
+		{
+			"POST /v1/acquire",
+			`{"rule": "client", "key": "` + strings.Repeat("k", 70_000) + `"}`, 400, "body",
+		},
 		{"POST /v1/acquire", `{"rule": "client", "key": "a", "permits": 0}`, 400, "permits"},
 		{"POST /v1/acquire", `{"rule": "client", "key": "a", "permits": -1}`, 400, "permits"},
 		{"POST /v1/acquire", `{"rule": "client", "key": "a", "permits": 1.5}`, 400, "permits"},
 		{"POST /v1/acquire", `{"rule": "client", "key": "a", "permits": 1000000000}`, 429, ""},
-		{"POST /v1/acquire", `{"rule": "client", "key": "a", "permits": 1000000001}`, 400, "permits"},
-		{"POST /v1/acquire", `{"rule": "client", "key": "a", "maxWaitMillis": -1}`, 400, "maxWaitMillis"},
+		{
+			"POST /v1/acquire",
+			`{"rule": "client", "key": "a", "permits": 1000000001}`, 400, "permits",
+		},
+		{
+			"POST /v1/acquire", `{"rule": "client", "key": "a", "maxWaitMillis": -1}`, 400,
+			"maxWaitMillis",
+		},
 		{"POST /v1/acquire", `{"rule": "client", "key": "a", "permits": 1e30}`, 400, "permits"},
-		{"POST /v1/acquire", `{"rule": "client", "key": "a", "maxWaitMillis": 30001}`, 400, "maxWaitMillis"},
+		{
+			"POST /v1/acquire", `{"rule": "client", "key": "a", "maxWaitMillis": 30001}`, 400,
+			"maxWaitMillis",
+		},
 		{"POST /v1/acquire", `{"rule": "none", "key": "a"}`, 404, ""},
 		{"POST /v1/acquire", `{"key": "a"}`, 400, "rule"},
 		{"GET /v1/acquire", ``, 405, ""},

@@ -53,7 +53,10 @@ func (f *fake) RoundTrip(r *http.Request) (*http.Response, error) {
 			r.Header.Get("Authorization")[len("Bearer "):])
 	}
 	body := fmt.Sprintf(`{"code": %d, "reason": "OK", "data": %s}`, status, data)
-	return &http.Response{StatusCode: status, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(body)), Request: r}, nil
+	return &http.Response{
+		StatusCode: status, Header: http.Header{},
+		Body: io.NopCloser(strings.NewReader(body)), Request: r,
+	}, nil
 }
 
 func (f *fake) enter(r *http.Request) {

@@ -8,7 +8,9 @@ import (
 )
 
 func TestArrival_KeepsRate(t *testing.T) {
-	for n, want := range map[int]time.Duration{0: 0, 1: 10 * time.Millisecond, 100: time.Second, 6000: time.Minute} {
+	for n, want := range map[int]time.Duration{
+		0: 0, 1: 10 * time.Millisecond, 100: time.Second, 6000: time.Minute,
+	} {
 		require.InDelta(t, want, arrival(n, 100, 0), float64(time.Microsecond), n)
 	}
 }

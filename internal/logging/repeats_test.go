@@ -42,7 +42,8 @@ func TestLogger_EqualWarningsAreCounted(t *testing.T) {
 		require.Contains(t, written[0], "not_logged=49")
 		require.NotContains(t, strings.Join(written[1:], " "), "not_logged")
 		for i := range 5 {
-			log.Warn("asking", "err", fmt.Errorf("x509: current time 2026-11-27T18:17:0%dZ is after", i))
+			log.Warn("asking", "err",
+				fmt.Errorf("x509: current time 2026-11-27T18:17:0%dZ is after", i))
 			log.Warn("asking", "err", fmt.Errorf("read tcp [::1]:4000%d->[::1]:3306: reset", i))
 		}
 		require.Len(t, lines(), 2, "times and own ports make no other cause")

@@ -462,7 +462,8 @@ func TestRelease_WaitsForARequeueThatCommits(t *testing.T) {
 	db := must.Get(sql.Open(h.driver, h.file))(t)
 	defer db.Close()
 	tx := must.Get(db.BeginTx(t.Context(), nil))(t)
-	must.Get(tx.ExecContext(t.Context(), "DELETE FROM stock_moves WHERE order_sn = ?", l.OrderSn))(t)
+	must.Get(tx.ExecContext(t.Context(),
+		"DELETE FROM stock_moves WHERE order_sn = ?", l.OrderSn))(t)
 	released := make(chan struct{})
 	go func() {
 		defer close(released)

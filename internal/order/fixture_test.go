@@ -278,7 +278,9 @@ func (h *fixture) lines(goods int64, lines ...reservation.OrderLine) []byte {
 // it.
 func (h *fixture) numbered(goods, epoch, buyerID int64) reservation.OrderLine {
 	sn := h.keys.Issue(goods, fmt.Sprint(buyerID), time.Now().Add(-2*ordersn.PathTTL)).String()
-	return reservation.OrderLine{OrderSn: sn, BuyerID: fmt.Sprint(buyerID), Quantity: 1, Epoch: epoch}
+	return reservation.OrderLine{
+		OrderSn: sn, BuyerID: fmt.Sprint(buyerID), Quantity: 1, Epoch: epoch,
+	}
 }
 
 func (h *fixture) deadLetters() []order.DeadLetter {

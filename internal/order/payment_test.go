@@ -71,7 +71,8 @@ func TestHandle_ReturnReportedBeforeItsPaymentCancelsTheOrder(t *testing.T) {
 	sale := h.exposeSale(5, 2)
 	h.runWorkers(settings())
 	for kind, reason := range map[payment.ReversalKind]payment.RefundReason{
-		payment.ReversalRefund: payment.RefundByMerchant, payment.ReversalDispute: payment.RefundDispute,
+		payment.ReversalRefund:  payment.RefundByMerchant,
+		payment.ReversalDispute: payment.RefundDispute,
 	} {
 		sn := h.buy(sale.GoodsID, 7, 2)
 		h.becomes(7, sn, order.Created)

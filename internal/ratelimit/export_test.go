@@ -28,7 +28,8 @@ func (m *Memory) Peek(_ context.Context, r Request) (d Decision, err error) {
 	now := m.now()
 	e := copyOf(shard.entry(hash, now, &r))
 	var before, a answer
-	e.decide(now, ask{n: math.MaxInt64, least: math.MaxInt64}, &before) // a denial takes nothing and shows the state
+	// a denial takes nothing and shows the state
+	e.decide(now, ask{n: math.MaxInt64, least: math.MaxInt64}, &before)
 	e.decide(now, r.ask(), &a)
 	a.remaining, a.reset = before.remaining, before.reset
 	a.write(&d, now)

@@ -218,7 +218,8 @@ func TestStore_NonPositiveRequestsAreErrors(t *testing.T) {
 			ask := newLimiter(t, s, "k", tokenBucket(1, 5)).request(n, 0)
 			_, err := s.TakeEach(t.Context(), ask)
 			require.ErrorIs(t, err, ratelimit.ErrPermits)
-			require.ErrorIs(t, s.Refund(t.Context(), ratelimit.Decision{}, ask), ratelimit.ErrPermits)
+			require.ErrorIs(t, s.Refund(t.Context(), ratelimit.Decision{}, ask),
+				ratelimit.ErrPermits)
 		}
 	}
 	require.Zero(t, client.Exists(t.Context(), "k").Val())

@@ -75,7 +75,8 @@ func TestReserve_DeniedCallersDrainNoSharedRule(t *testing.T) {
 	onServersAndMemory(t, func(t *testing.T, made newFunc) {
 		for _, rate := range []float64{700, 1000} {
 			s := made(ratelimit.Limit{
-				Algorithm: ratelimit.Reserve, PermitsPerSecond: rate, Burst: 100, MaxWaitMillis: 100,
+				Algorithm: ratelimit.Reserve, PermitsPerSecond: rate, Burst: 100,
+				MaxWaitMillis: 100,
 			}, testclock.New())
 			for range 5 {
 				require.True(t, s.take(1, 0).Allowed) // a permit that a leaving client may return

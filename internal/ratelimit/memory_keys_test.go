@@ -46,7 +46,8 @@ func TestMemory_InventedKeysStayWithinTheBound(t *testing.T) {
 				}
 			}
 			used, keys := heap()-before, m.Len()
-			t.Logf("%d keys, %d bytes each, %d counted", keys, used/int64(keys), m.Bytes()/int64(keys))
+			t.Logf("%d keys, %d bytes each, %d counted", keys, used/int64(keys),
+				m.Bytes()/int64(keys))
 			require.Greater(t, keys, 75_000)
 			require.LessOrEqual(t, used, int64(30<<20))
 			require.LessOrEqual(t, m.Bytes(), int64(24<<20+1000))

@@ -77,6 +77,7 @@ func TestWindows_GreedyCallersGetNearlyTheLimit(t *testing.T) {
 			return n
 		}
 		require.EqualValues(t, 100*limit, greed(ratelimit.SlidingLog), "limit %d", limit)
-		require.GreaterOrEqual(t, int64(greed(ratelimit.SlidingWindow)), 99*(limit-1), "limit %d", limit)
+		require.GreaterOrEqual(t, int64(greed(ratelimit.SlidingWindow)), 99*(limit-1),
+			"limit %d", limit)
 	}
 }

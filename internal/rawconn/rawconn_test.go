@@ -127,7 +127,9 @@ func TestConn_FailsAsPackageNet(t *testing.T) {
 	// seen is an error without its addresses.
 	seen := func(n int, err error) any {
 		if op, ok := errors.AsType[*net.OpError](err); ok {
-			return []any{n, op.Op, op.Net, op.Err.Error(), op.Timeout(), op.Source != nil, op.Addr != nil}
+			return []any{
+				n, op.Op, op.Net, op.Err.Error(), op.Timeout(), op.Source != nil, op.Addr != nil,
+			}
 		}
 		return []any{n, err}
 	}

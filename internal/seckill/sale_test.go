@@ -29,21 +29,31 @@ func TestNewSale_ValidateNamesFieldOutOfBounds(t *testing.T) {
 	require.NoError(t, newSale().Validate())
 	for field, changes := range map[string][]func(*NewSale){
 		"title": {
-			func(n *NewSale) { n.Title = "" }, func(n *NewSale) { n.Title = "  " }, func(n *NewSale) { n.Title = "a\r\nb" },
+			func(n *NewSale) { n.Title = "" }, func(n *NewSale) { n.Title = "  " },
+			func(n *NewSale) { n.Title = "a\r\nb" },
 			func(n *NewSale) { n.Title = strings.Repeat("茶", maxTitle+1) },
 		},
-		"price":         {func(n *NewSale) { n.Price = -1 }, func(n *NewSale) { n.Price = MaxPrice + 1 }},
-		"stock":         {func(n *NewSale) { n.Stock = 0 }, func(n *NewSale) { n.Stock = MaxStock + 1 }},
-		"perBuyerLimit": {func(n *NewSale) { n.PerBuyerLimit = 0 }, func(n *NewSale) { n.PerBuyerLimit = MaxPerBuyerLimit + 1 }},
-		"startAt":       {func(n *NewSale) { n.StartAt = time.Time{} }},
+		"price": {
+			func(n *NewSale) { n.Price = -1 }, func(n *NewSale) { n.Price = MaxPrice + 1 },
+		},
+		"stock": {
+			func(n *NewSale) { n.Stock = 0 }, func(n *NewSale) { n.Stock = MaxStock + 1 },
+		},
+		"perBuyerLimit": {
+			func(n *NewSale) { n.PerBuyerLimit = 0 },
+			func(n *NewSale) { n.PerBuyerLimit = MaxPerBuyerLimit + 1 },
+		},
+		"startAt": {func(n *NewSale) { n.StartAt = time.Time{} }},
 		"endAt": {
-			func(n *NewSale) { n.EndAt = n.StartAt }, func(n *NewSale) { n.EndAt = n.StartAt.AddDate(9000, 0, 0) },
+			func(n *NewSale) { n.EndAt = n.StartAt },
+			func(n *NewSale) { n.EndAt = n.StartAt.AddDate(9000, 0, 0) },
 			func(n *NewSale) { // in UTC this is the year 10000
 				n.EndAt = time.Date(9999, 12, 31, 23, 59, 59, 0, time.FixedZone("", -3600))
 			},
 		},
 		"rate.permitsPerSecond": {
-			func(n *NewSale) { n.Rate.PermitsPerSecond = 0 }, func(n *NewSale) { n.Rate.PermitsPerSecond = math.NaN() },
+			func(n *NewSale) { n.Rate.PermitsPerSecond = 0 },
+			func(n *NewSale) { n.Rate.PermitsPerSecond = math.NaN() },
 			func(n *NewSale) { n.Rate.PermitsPerSecond = math.Inf(1) },
 		},
 		"rate.maxBurstSeconds": {func(n *NewSale) { n.Rate.MaxBurstSeconds = -1 }},

@@ -134,8 +134,8 @@ func TestCacheGet_FullCacheReplacesAnOldEntry(t *testing.T) {
 func TestCacheGet_RestFollowsTheDurationOfALoad(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cache := New[int64, int](Options{
-			TTL: 100 * time.Millisecond, MaxEntries: 9, LoadTimeout: 20 * time.Second, Now: time.Now,
-			Rest: 10, MaxAge: time.Minute,
+			TTL: 100 * time.Millisecond, MaxEntries: 9,
+			LoadTimeout: 20 * time.Second, Now: time.Now, Rest: 10, MaxAge: time.Minute,
 		})
 		source := &counter{takes: 2 * time.Millisecond}
 		get := func(want int, wait time.Duration) {

@@ -14,7 +14,9 @@ func TestValid_PrintableASCIIWithoutSpaces(t *testing.T) {
 	} {
 		require.True(t, Valid(id), id)
 	}
-	for _, id := range []string{"", " ", "a b", "a\n", "é", "李雷", "\x7f", strings.Repeat("x", MaxLen+1)} {
+	for _, id := range []string{
+		"", " ", "a b", "a\n", "é", "李雷", "\x7f", strings.Repeat("x", MaxLen+1),
+	} {
 		require.False(t, Valid(id), id)
 	}
 }

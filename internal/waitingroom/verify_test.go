@@ -13,7 +13,8 @@ import (
 // publishedDraw returns a published draw and the places of all its numbers and two later ones.
 func publishedDraw(seed Seed, size uint32) (Published, []Place) {
 	p := Published{
-		Commitment: seed.Commitment(), Seed: seed.Hex(), Digest: strings.Repeat("7", 40), Size: size,
+		Commitment: seed.Commitment(), Seed: seed.Hex(),
+		Digest: strings.Repeat("7", 40), Size: size,
 	}
 	d := NewDraw(seed, []byte(p.Digest), size)
 	var places []Place

@@ -124,7 +124,8 @@ func TestDispatcher_SendsAtOnceToAURLChangedDuringAnAttempt(t *testing.T) {
 	var id string
 	broken := newReceiver(t, func(w http.ResponseWriter, _ *http.Request) {
 		f.store.pass(time.Second)
-		_, _, err := f.service.Change(t.Context(), merchant(), id, webhook.Change{URL: &repaired.URL})
+		_, _, err := f.service.Change(t.Context(), merchant(), id,
+			webhook.Change{URL: &repaired.URL})
 		assert.NoError(t, err)
 		w.WriteHeader(http.StatusInternalServerError)
 	})
@@ -648,7 +649,9 @@ func TestDispatcher_BacklogReachesALimitedReceiver(t *testing.T) {
 			}
 			total := 2 * (1 + orders + 100)
 			requests := (total + int(batch) - 1) / int(batch)
-			f.run(func() bool { return len(r.requests()) >= requests }, f.dispatcher(r), f.dispatcher(r))
+			f.run(func() bool {
+				return len(r.requests()) >= requests
+			}, f.dispatcher(r), f.dispatcher(r))
 			items, last, created := r.items(), int64(0), map[string][]string{}
 			require.Len(t, items, total)
 			for _, item := range items {

@@ -161,11 +161,15 @@ func TestHandler_HeadersFollowTheDraft(t *testing.T) {
 		return must.Get(strconv.Atoi(found[1]))(t)
 	}
 	for name, limit := range map[string]ratelimit.Limit{
-		"bucket":        {Permits: 10, Per: time.Second, Burst: 1, MaxWait: -1},
-		"slow bucket":   {Permits: 1, Per: 90 * time.Second, Burst: 1, MaxWait: -1},
-		"window":        {Permits: 1, Per: 90 * time.Second, Algorithm: ratelimit.FixedWindow},
-		"log":           {Permits: 1, Per: 2500 * time.Millisecond, Algorithm: ratelimit.SlidingWindow},
-		"short window":  {Permits: 1, Per: 100 * time.Millisecond, Algorithm: ratelimit.FixedWindow},
+		"bucket":      {Permits: 10, Per: time.Second, Burst: 1, MaxWait: -1},
+		"slow bucket": {Permits: 1, Per: 90 * time.Second, Burst: 1, MaxWait: -1},
+		"window":      {Permits: 1, Per: 90 * time.Second, Algorithm: ratelimit.FixedWindow},
+		"log": {
+			Permits: 1, Per: 2500 * time.Millisecond, Algorithm: ratelimit.SlidingWindow,
+		},
+		"short window": {
+			Permits: 1, Per: 100 * time.Millisecond, Algorithm: ratelimit.FixedWindow,
+		},
 		"large request": {Permits: 1, Per: time.Hour, MaxWait: -1},
 	} {
 		t.Run(name, func(t *testing.T) {

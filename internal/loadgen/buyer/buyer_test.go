@@ -57,7 +57,9 @@ func (s *fakeAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		{"randomPath": "%032d", "orderSn": "sn-1", "status": "created"}}`, status, reason, 1)
 }
 
-func startFakeAPI(t *testing.T, answer func(kind string, before int) (int, string)) (*fakeAPI, Buyer) {
+func startFakeAPI(
+	t *testing.T, answer func(kind string, before int) (int, string),
+) (*fakeAPI, Buyer) {
 	t.Helper()
 	s := &fakeAPI{asked: map[string]int{}, retryAfter: "1", answer: answer}
 	server := httptest.NewServer(s)

@@ -42,8 +42,15 @@ func sample() Report {
 			loadgen.Hostile: {"all refused": 2},
 		},
 		Steps: []loadgen.Step{
-			{Step: buyer.StepPath, Count: 30, Rate: 10, P50: 1.25, P90: 2, P99: 9, P999: 10, Max: 11, Answers: map[string]int64{"OK": 12, "SOLD_OUT": 18}},
-			{Step: buyer.StepBuy, Count: 12, Rate: 4, P50: 3, P90: 4, P99: 30, P999: 31, Max: 32, Faults: 1, Errors: 1, Answers: map[string]int64{"QUEUED": 10, "error: timeout": 1, "UNAVAILABLE": 1}},
+			{
+				Step: buyer.StepPath, Count: 30, Rate: 10, P50: 1.25, P90: 2, P99: 9, P999: 10,
+				Max: 11, Answers: map[string]int64{"OK": 12, "SOLD_OUT": 18},
+			},
+			{
+				Step: buyer.StepBuy, Count: 12, Rate: 4, P50: 3, P90: 4, P99: 30, P999: 31, Max: 32,
+				Faults: 1, Errors: 1,
+				Answers: map[string]int64{"QUEUED": 10, "error: timeout": 1, "UNAVAILABLE": 1},
+			},
 			{Step: loadgen.SpanLag, Count: 30, Rate: 10, P99: .5, Max: .75},
 		},
 	}
@@ -118,7 +125,8 @@ func TestHTML_IsSelfContained(t *testing.T) {
 	var text bytes.Buffer
 	require.NoError(t, sample().HTML(&text))
 	page := text.String()
-	require.NotRegexp(t, regexp.MustCompile(`(?i)(src|href|xlink:href|action)\s*=|url\(|@import|<script|<link|<img|<iframe`), page)
+	require.NotRegexp(t,
+		regexp.MustCompile(`(?i)(src|href|xlink:href|action)\s*=|url\(|@import|<script|<link|<img|<iframe`), page)
 	require.Contains(t, page, "default-src 'none'")
 	require.Contains(t, page, "prefers-color-scheme: dark")
 	require.Equal(t, 4, strings.Count(page, "<svg"))

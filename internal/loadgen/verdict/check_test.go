@@ -155,25 +155,39 @@ func TestCheck_FindsEachPlantedDifference(t *testing.T) {
 			a.orders = a.orders[:2]
 			a.ledger.Sold, a.ledger.Available, a.ledger.Database.Active, a.ledger.Database.Stock = 2, 1, 2, 1
 		}, ruleLost},
-		"an order is in the sale's list and not in its buyer's": {func(a *api, _ *loadgen.Result) { a.lists["2"] = []listedOrder{} }, ruleLost},
+		"an order is in the sale's list and not in its buyer's": {func(a *api, _ *loadgen.Result) {
+			a.lists["2"] = []listedOrder{}
+		}, ruleLost},
 		"an order is in its buyer's list and not in the sale's": {func(a *api, _ *loadgen.Result) {
 			a.lists["2"] = a.orders[1:2:2]
 			a.orders = slices.Delete(slices.Clone(a.orders), 1, 2)
 		}, ruleLost},
-		"an order is queued for ever":        {func(a *api, _ *loadgen.Result) { a.orders[1].Status = "queued" }, ruleFinal},
-		"an accepted order failed":           {func(a *api, _ *loadgen.Result) { a.orders[1].Status = "failed" }, ruleFailed},
-		"an accepted order failed, unlisted": {func(a *api, _ *loadgen.Result) { a.lists["2"], a.single["b"] = []listedOrder{}, "failed" }, ruleFailed},
-		"an order is written twice":          {func(a *api, _ *loadgen.Result) { a.orders = append(a.orders, a.orders[1]) }, ruleDouble},
+		"an order is queued for ever": {func(a *api, _ *loadgen.Result) {
+			a.orders[1].Status = "queued"
+		}, ruleFinal},
+		"an accepted order failed": {func(a *api, _ *loadgen.Result) {
+			a.orders[1].Status = "failed"
+		}, ruleFailed},
+		"an accepted order failed, unlisted": {func(a *api, _ *loadgen.Result) {
+			a.lists["2"], a.single["b"] = []listedOrder{}, "failed"
+		}, ruleFailed},
+		"an order is written twice": {func(a *api, _ *loadgen.Result) {
+			a.orders = append(a.orders, a.orders[1])
+		}, ruleDouble},
 		"one order for two buyers": {func(_ *api, r *loadgen.Result) {
 			r.Holders[1].OrderSns = []string{"a"}
 		}, ruleDouble},
-		"two numbers for one path": {func(_ *api, r *loadgen.Result) { r.Holders[1].Doubled = true }, ruleDouble},
+		"two numbers for one path": {func(_ *api, r *loadgen.Result) {
+			r.Holders[1].Doubled = true
+		}, ruleDouble},
 		"a buyer got two": {func(a *api, r *loadgen.Result) {
 			a.orders[2].BuyerID = "2"
 			r.Holders = r.Holders[:2]
 			r.Holders[1].OrderSns = []string{"b", "c"}
 		}, ruleLimit},
-		"one more was sold than there was": {func(a *api, _ *loadgen.Result) { a.ledger.Total = 2 }, ruleStock},
+		"one more was sold than there was": {func(a *api, _ *loadgen.Result) {
+			a.ledger.Total = 2
+		}, ruleStock},
 		"one more was promised than there was": {func(_ *api, r *loadgen.Result) {
 			r.Holders = append(r.Holders,
 				loadgen.Holder{BuyerID: 4, OrderSns: []string{"d"}, Quantity: 1})
@@ -186,7 +200,9 @@ func TestCheck_FindsEachPlantedDifference(t *testing.T) {
 				loadgen.Holder{BuyerID: 4, OrderSns: []string{"d"}, Quantity: 1})
 			a.ledger.Total, a.ledger.Sold, a.ledger.Database.Active = 4, 4, 4
 		}, ruleStock},
-		"the ledger is empty": {func(a *api, _ *loadgen.Result) { a.ledger = apiclient.Ledger{Balanced: true} }, ruleStock},
+		"the ledger is empty": {func(a *api, _ *loadgen.Result) {
+			a.ledger = apiclient.Ledger{Balanced: true}
+		}, ruleStock},
 		"an order is another buyer's in the sale's list": {func(a *api, _ *loadgen.Result) {
 			a.lists["2"], a.lists["3"] = a.orders[1:2:2], a.orders[2:3:3]
 			a.orders = slices.Clone(a.orders)
@@ -210,17 +226,29 @@ func TestCheck_FindsEachPlantedDifference(t *testing.T) {
 			a.orders[2].Status = "lost"
 			a.ledger.Sold, a.ledger.Available, a.ledger.Database.Active, a.ledger.Database.Stock = 2, 1, 2, 1
 		}, ruleFailed},
-		"the stock is below zero": {func(a *api, _ *loadgen.Result) { a.ledger.Database.Stock = -1 }, ruleStock},
+		"the stock is below zero": {func(a *api, _ *loadgen.Result) {
+			a.ledger.Database.Stock = -1
+		}, ruleStock},
 		"an order has no 202": {func(a *api, _ *loadgen.Result) {
 			a.orders = append(a.orders, listedOrder{
 				OrderSn: "x", Status: "created", GoodsID: "9", BuyerID: "5", Quantity: 1,
 			})
 		}, ruleUnreported},
-		"a winner has another order":      {func(_ *api, r *loadgen.Result) { r.Holders[0].OrderSns = nil }, ruleUnreported},
-		"the ledger counts one less":      {func(a *api, _ *loadgen.Result) { a.ledger.Sold, a.ledger.Available = 2, 1 }, ruleLedger},
-		"the ledger does not balance":     {func(a *api, _ *loadgen.Result) { a.ledger.Balanced = false }, ruleLedger},
-		"the database counts one less":    {func(a *api, _ *loadgen.Result) { a.ledger.Database.Active = 2 }, ruleLedger},
-		"an order is of the wrong amount": {func(a *api, _ *loadgen.Result) { a.orders[0].Quantity = 2 }, ruleLedger},
+		"a winner has another order": {func(_ *api, r *loadgen.Result) {
+			r.Holders[0].OrderSns = nil
+		}, ruleUnreported},
+		"the ledger counts one less": {func(a *api, _ *loadgen.Result) {
+			a.ledger.Sold, a.ledger.Available = 2, 1
+		}, ruleLedger},
+		"the ledger does not balance": {func(a *api, _ *loadgen.Result) {
+			a.ledger.Balanced = false
+		}, ruleLedger},
+		"the database counts one less": {func(a *api, _ *loadgen.Result) {
+			a.ledger.Database.Active = 2
+		}, ruleLedger},
+		"an order is of the wrong amount": {func(a *api, _ *loadgen.Result) {
+			a.orders[0].Quantity = 2
+		}, ruleLedger},
 		"SOLD_OUT came too early": {func(a *api, _ *loadgen.Result) {
 			a.ledger.Total, a.ledger.Available, a.ledger.Database.Stock = 4, 1, 1
 		}, ruleSoldOut},
@@ -237,7 +265,9 @@ func TestCheck_FindsEachPlantedDifference(t *testing.T) {
 		"a hostile call succeeded": {func(_ *api, r *loadgen.Result) {
 			r.Breaches = []string{"spy"}
 		}, ruleHostile},
-		"the sale never drains": {func(a *api, _ *loadgen.Result) { a.ledger.Pending, a.ledger.Sold = 1, 2 }, ruleRead},
+		"the sale never drains": {func(a *api, _ *loadgen.Result) {
+			a.ledger.Pending, a.ledger.Sold = 1, 2
+		}, ruleRead},
 		"another goods' order is taken for this one's": {func(a *api, _ *loadgen.Result) {
 			a.lists["2"] = []listedOrder{{OrderSn: "b", GoodsID: "8"}}
 		}, ruleLost},

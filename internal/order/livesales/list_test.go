@@ -183,8 +183,12 @@ func TestList_ChangeEndsRest(t *testing.T) {
 		"close": func(s *servers) {
 			s.setRow(func(r *seckill.Sale) { r.Status = seckill.Closed })
 		},
-		"change":       func(s *servers) { s.setRow(func(r *seckill.Sale) { r.Title = "green tea" }) },
-		"new epoch":    func(s *servers) { s.setRow(func(r *seckill.Sale) { r.Version--; r.Epoch++ }) },
+		"change": func(s *servers) {
+			s.setRow(func(r *seckill.Sale) { r.Title = "green tea" })
+		},
+		"new epoch": func(s *servers) {
+			s.setRow(func(r *seckill.Sale) { r.Version--; r.Epoch++ })
+		},
 		"MySQL is off": func(s *servers) { s.mysqlDown = true; delete(s.views, 1) },
 	} {
 		t.Run(name, func(t *testing.T) {

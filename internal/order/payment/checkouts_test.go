@@ -33,7 +33,9 @@ type fakePages struct {
 
 func (f *fakePages) Now(context.Context) (time.Time, error) { return time.Now(), nil }
 
-func (f *fakePages) DueCheckouts(_ context.Context, _ time.Time, limit int) (all []Checkout, _ error) {
+func (f *fakePages) DueCheckouts(
+	_ context.Context, _ time.Time, limit int,
+) (all []Checkout, _ error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for sn, due := range f.due {
@@ -214,7 +216,9 @@ func TestPoller_SlowProviderDelaysFewQuestions(t *testing.T) {
 			f.due[strconv.Itoa(i)] = true
 		}
 		began := time.Now()
-		(&Poller{Store: f, Pages: slowPages{f}, Log: slog.New(slog.DiscardHandler)}).runOnce(t.Context())
+		(&Poller{
+			Store: f, Pages: slowPages{f}, Log: slog.New(slog.DiscardHandler),
+		}).runOnce(t.Context())
 		require.Equal(t, 2*pollChunk, f.kept)
 		require.Less(t, time.Since(began), beforePayBy)
 	})
@@ -275,7 +279,9 @@ type begunPages struct {
 
 func (b *begunPages) Now(context.Context) (time.Time, error) { return time.Now(), nil }
 
-func (b *begunPages) Sale(context.Context, int64) (seckill.Sale, error) { return seckill.Sale{}, nil }
+func (b *begunPages) Sale(context.Context, int64) (seckill.Sale, error) {
+	return seckill.Sale{}, nil
+}
 
 func (b *begunPages) BeginCheckout(
 	_ context.Context, o order.Order, now, ask time.Time,
@@ -352,7 +358,9 @@ func TestHandle_ChangedPageIsAskedAbout(t *testing.T) {
 func TestCancelled_PageIsEndedBehindLastQuestions(t *testing.T) {
 	b, now := &begunPages{}, time.Now()
 	s := NewService(nil, b, nil, b, slog.New(slog.DiscardHandler))
-	o := order.Order{Status: order.Cancelled, ClosedAt: now, CheckoutURL: "https://pay.example/cs_1"}
+	o := order.Order{
+		Status: order.Cancelled, ClosedAt: now, CheckoutURL: "https://pay.example/cs_1",
+	}
 	o.OrderSn = "o-1"
 	must.Get(s.cancelled(t.Context(), Cancellation{Order: o}, nil))(t)
 	require.Equal(t, []string{"o-1"}, b.hastened)

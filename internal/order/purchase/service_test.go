@@ -58,7 +58,8 @@ func TestPlace_RepeatedPathIsConfirmedWithItsOrder(t *testing.T) {
 			r := c.repeated
 			r.batches, r.verdict = make(chan batch, 1), reservation.Repeated
 			number := keys.Issue(goodsID, "1", time.Now())
-			sn, err := newService(sales{}, &r, &r, &r).Place(t.Context(), request("1", number.Path()))
+			sn, err := newService(sales{}, &r, &r, &r).Place(t.Context(),
+				request("1", number.Path()))
 			require.Equal(t, c.reason, apierror.ReasonOf(err))
 			require.Equal(t, c.published, r.published)
 			if c.reason == "" {

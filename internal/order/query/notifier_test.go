@@ -34,7 +34,8 @@ func TestNotifier_ReadsCreatedOrdersInFewRounds(t *testing.T) {
 		store := countingStore{reads: map[string]int{}}
 		n := NewNotifier(store, nil, slog.New(slog.DiscardHandler))
 		for sn, known := range map[string][]order.Status{
-			"created": {order.Created}, "queued": {order.Queued}, "both": {order.Created, order.Queued},
+			"created": {order.Created}, "queued": {order.Queued},
+			"both": {order.Created, order.Queued},
 		} {
 			for _, status := range known {
 				n.Subscribe(1, sn, status)

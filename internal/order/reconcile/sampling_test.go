@@ -149,7 +149,8 @@ func (s *servers) reconcileAs(t *testing.T, as stores) (cancel func(), ended cha
 	t.Cleanup(cancel)
 	ended = make(chan error, 1)
 	r := &reconcile.Reconciler{
-		LedgerReader: reconcile.LedgerReader{Store: as, Redis: as}, Live: live, Metrics: s, Log: log,
+		LedgerReader: reconcile.LedgerReader{Store: as, Redis: as}, Live: live,
+		Metrics: s, Log: log,
 	}
 	go func() { ended <- r.Run(ctx) }()
 	return cancel, ended

@@ -197,8 +197,8 @@ func TestExpiry_IsWithinStripesLimits(t *testing.T) {
 // TestUnit_CountsAsStripeDoes converts amounts of the pages' smallest unit.
 func TestUnit_CountsAsStripeDoes(t *testing.T) {
 	for code, scale := range map[string]int64{
-		"EUR": 1, "USD": 1, "CNY": 1, "JPY": 1, "KRW": 1, "BHD": 1, "KWD": 1, "ISK": 100, "UGX": 100,
-		"SLE": 1,
+		"EUR": 1, "USD": 1, "CNY": 1, "JPY": 1, "KRW": 1, "BHD": 1, "KWD": 1,
+		"ISK": 100, "UGX": 100, "SLE": 1,
 	} {
 		u := must.Get(unitOf(code))(t)
 		require.Equal(t, scale, u.scale, code)

@@ -277,7 +277,9 @@ func TestGate_SlowRateForgetsNoPermits(t *testing.T) {
 				Algorithm: ratelimit.Reserve, MaxBurstSeconds: 10,
 			}},
 			t: t, clock: clock, store: store,
-			book:   must.Get(rules.New(rules.Rule{Name: "r", By: []string{"goods"}, Leases: leases}))(t),
+			book: must.Get(rules.New(rules.Rule{
+				Name: "r", By: []string{"goods"}, Leases: leases,
+			}))(t),
 			chance: rand.New(rand.NewPCG(1, 1)),
 		}
 		m.crowds = append(m.crowds, m.start())
@@ -308,7 +310,8 @@ func TestGate_GreedIsBoundedAndServed(t *testing.T) {
 	property.Check(t, func(rt *rapid.T) {
 		clock := testclock.New()
 		m := &mob{
-			greed: drawGreed(rt), t: t, clock: clock, store: ratelimit.NewMemory(clock.Now), book: b,
+			greed: drawGreed(rt), t: t, clock: clock,
+			store: ratelimit.NewMemory(clock.Now), book: b,
 			// The number of draws must not depend on who is admitted.
 			chance: rand.New(rand.NewPCG(rapid.Uint64().Draw(rt, "chance"), 1)),
 		}

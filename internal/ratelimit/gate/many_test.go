@@ -52,7 +52,8 @@ func (c *crowd) rush(t testing.TB, callers int) []gate.Result {
 	c.pending.Store(int64(callers))
 	for range callers {
 		all.Go(func() {
-			out, err := c.gate.Decide(context.Background(), goods(1), gate.Check{Rule: "r", Own: c.own})
+			out, err := c.gate.Decide(context.Background(), goods(1),
+				gate.Check{Rule: "r", Own: c.own})
 			c.pending.Add(-1)
 			mu.Lock()
 			defer mu.Unlock()
@@ -90,27 +91,32 @@ func TestGate_CallersThatShareACallDoNotStarve(t *testing.T) {
 		most           int // that the limit allows
 	}{
 		"100/s, burst 10": {
-			"algorithm: token_bucket, permitsPerSecond: 100, burst: 10", 1, 64, 2 * time.Second, 5 * ms, 210,
+			"algorithm: token_bucket, permitsPerSecond: 100, burst: 10", 1, 64,
+			2 * time.Second, 5 * ms, 210,
 		},
 		"100/s, burst 10, leases 10": {
-			"algorithm: token_bucket, permitsPerSecond: 100, burst: 10, leases: 10", 1, 64, 2 * time.Second, 5 * ms, 210,
+			"algorithm: token_bucket, permitsPerSecond: 100, burst: 10, leases: 10", 1, 64,
+			2 * time.Second, 5 * ms, 210,
 		},
 		"nginx": {
-			"algorithm: nginx, permitsPerSecond: 100, burst: 9, nodelay: true", 1, 64, 2 * time.Second, 5 * ms, 210,
+			"algorithm: nginx, permitsPerSecond: 100, burst: 9, nodelay: true", 1, 64,
+			2 * time.Second, 5 * ms, 210,
 		},
 		"leaky meter": {
-			"algorithm: leaky_meter, permitsPerSecond: 100, burst: 10", 1, 64, 2 * time.Second, 5 * ms, 210,
+			"algorithm: leaky_meter, permitsPerSecond: 100, burst: 10", 1, 64,
+			2 * time.Second, 5 * ms, 210,
 		},
 		"full sooner than a node asks again": {
-			"algorithm: token_bucket, permitsPerSecond: 10000, burst: 10", 1, 64, 100 * ms, 250 * us,
-			1010,
+			"algorithm: token_bucket, permitsPerSecond: 10000, burst: 10", 1, 64,
+			100 * ms, 250 * us, 1010,
 		},
 		"two nodes of a sale": {
 			"algorithm: reserve, permitsPerSecond: 100, maxBurstSeconds: 0.05, maxWait: 0s",
 			2, 12, 5 * time.Second, 5 * ms, 505,
 		},
 		"fixed window": {
-			"algorithm: fixed_window, limit: 10, interval: 500ms", 1, 64, 2 * time.Second, 5 * ms, 40,
+			"algorithm: fixed_window, limit: 10, interval: 500ms", 1, 64,
+			2 * time.Second, 5 * ms, 40,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -25,7 +25,8 @@ func older(t *testing.T, client *redis.Client, file string, clock *testclock.Clo
 	script := redis.NewScript(string(must.Get(os.ReadFile(file))(t)))
 	return func(key string, p ratelimit.Params) bool {
 		reply := must.Get(script.Run(t.Context(), client, []string{key}, clock.Now().UnixMicro(), 1,
-			"t", string(p.Kind), 1, 1, 0, p.Cost, p.Scale, p.Free, p.Cap, p.MaxPermits).Int64Slice())(t)
+			"t", string(p.Kind), 1, 1, 0, p.Cost, p.Scale, p.Free, p.Cap,
+			p.MaxPermits).Int64Slice())(t)
 		return reply[1] == 1
 	}
 }
@@ -54,7 +55,8 @@ func TestScript_ReleasesReadEachOthersBuckets(t *testing.T) {
 			} {
 				clock, p := testclock.New(), must.Get(l.Params())(t)
 				releases := []release{
-					older(t, client, "testdata/ratelimit_decide_1.lua", clock), today(t, client, clock),
+					older(t, client, "testdata/ratelimit_decide_1.lua", clock),
+					today(t, client, clock),
 				}
 				key := fmt.Sprint(l.Algorithm, l.PermitsPerSecond)
 				admitted := 0

@@ -84,7 +84,8 @@ func TestScript_StoresTheTimeToFullAsExpiry(t *testing.T) {
 		full := d.At.Add(d.ResetAfter)
 		require.Equal(t, fmt.Sprintf("b %d 0 1%016d%016d %d", full.UnixMicro(), p.Cost, p.Free,
 			d.At.UnixMicro()), client.Get(t.Context(), "k").Val())
-		require.Equal(t, full.UnixMilli(), client.PExpireTime(t.Context(), "k").Val().Milliseconds())
+		require.Equal(t, full.UnixMilli(),
+			client.PExpireTime(t.Context(), "k").Val().Milliseconds())
 		padded = d.At.Nanosecond() < 100_000_000
 	}
 }
@@ -108,7 +109,8 @@ func TestScript_KeepsEachKindUntilItIsFull(t *testing.T) {
 				require.True(t, d.Allowed, algorithm)
 				full := d.At.Add(d.ResetAfter + extra)
 				until := client.PExpireTime(t.Context(), request.Key).Val().Milliseconds()
-				require.WithinRange(t, time.UnixMilli(until), full, full.Add(time.Minute), algorithm)
+				require.WithinRange(t, time.UnixMilli(until), full,
+					full.Add(time.Minute), algorithm)
 			}
 		}
 	}

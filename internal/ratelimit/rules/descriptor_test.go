@@ -47,7 +47,8 @@ func TestForDescriptor_FindsTheMostSpecificRule(t *testing.T) {
 func TestForDescriptor_HashesWhatAKeyMayNotContain(t *testing.T) {
 	b := book(t, descriptorRules)
 	key := func(client, path string) string {
-		_, key, _ := b.ForDescriptor("x", []rules.Entry{{Key: "client", Value: client}, {Key: "path", Value: path}})
+		_, key, _ := b.ForDescriptor("x",
+			[]rules.Entry{{Key: "client", Value: client}, {Key: "path", Value: path}})
 		return key
 	}
 	assert.NotEqual(t, key("a:b", "c"), key("a", "b:c"))

@@ -184,7 +184,8 @@ func TestSync_VersionIsTimeAndNeverGoesBack(t *testing.T) {
 	client := clientOf(t)
 	n := newNode(t, client, nil, nil)
 	older := func(burst int) {
-		text := `{"algorithm":"token_bucket","permitsPerSecond":1,"burst":` + strconv.Itoa(burst) + `}`
+		text := `{"algorithm":"token_bucket","permitsPerSecond":1,"burst":` +
+			strconv.Itoa(burst) + `}`
 		require.NoError(t, client.HSet(t.Context(), overridesKey, "r 1", text).Err())
 		require.NoError(t, client.Incr(t.Context(), versionKey).Err())
 	}

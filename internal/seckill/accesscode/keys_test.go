@@ -35,7 +35,8 @@ func TestVerify_AcceptsACodeAsPeopleTypeIt(t *testing.T) {
 		strings.ReplaceAll(code, "-", " - "), strings.ReplaceAll(code, "0", "o"),
 		strings.ReplaceAll(code, "1", "I"), strings.ReplaceAll(code, "1", "l"),
 	} {
-		require.Equal(t, n, must.Get(keys.Verify(typed, goods, seckill.SingleCodes, noon))(t), typed)
+		require.Equal(t, n,
+			must.Get(keys.Verify(typed, goods, seckill.SingleCodes, noon))(t), typed)
 	}
 }
 
@@ -56,9 +57,15 @@ func TestVerify_BindsGoodsKindAndSecret(t *testing.T) {
 	code := sign(t, keys, seckill.SingleCodes, time.Time{}, 1)[0]
 	other := NewKeys([]byte("another secret of 32 bytes......"))
 	for name, verify := range map[string]func() (Number, error){
-		"goods":  func() (Number, error) { return keys.Verify(code, goods+1, seckill.SingleCodes, noon) },
-		"kind":   func() (Number, error) { return keys.Verify(code, goods, seckill.SharedCodes, noon) },
-		"secret": func() (Number, error) { return other.Verify(code, goods, seckill.SingleCodes, noon) },
+		"goods": func() (Number, error) {
+			return keys.Verify(code, goods+1, seckill.SingleCodes, noon)
+		},
+		"kind": func() (Number, error) {
+			return keys.Verify(code, goods, seckill.SharedCodes, noon)
+		},
+		"secret": func() (Number, error) {
+			return other.Verify(code, goods, seckill.SingleCodes, noon)
+		},
 	} {
 		_, err := verify()
 		require.ErrorIs(t, err, errWrong, name)
@@ -111,9 +118,18 @@ func TestSign_MakesDifferentCodes(t *testing.T) {
 
 func TestSign_RefusesWhatNoCodeCanHave(t *testing.T) {
 	for name, sign := range map[string]func() error{
-		"goodsId": func() error { _, _, err := keys.Sign(0, seckill.SingleCodes, noon, 1); return err },
-		"kind":    func() error { _, _, err := keys.Sign(goods, seckill.NoCodes, noon, 1); return err },
-		"count":   func() error { _, _, err := keys.Sign(goods, seckill.SingleCodes, noon, 0); return err },
+		"goodsId": func() error {
+			_, _, err := keys.Sign(0, seckill.SingleCodes, noon, 1)
+			return err
+		},
+		"kind": func() error {
+			_, _, err := keys.Sign(goods, seckill.NoCodes, noon, 1)
+			return err
+		},
+		"count": func() error {
+			_, _, err := keys.Sign(goods, seckill.SingleCodes, noon, 0)
+			return err
+		},
 		"expires": func() error {
 			_, _, err := keys.Sign(goods, seckill.SingleCodes, time.Unix(1<<20*3600, 0), 1)
 			return err
@@ -128,7 +144,8 @@ func TestSign_RefusesWhatNoCodeCanHave(t *testing.T) {
 	_, _, err = keys.Sign(goods, seckill.SingleCodes, time.Unix(-1, 0), 1)
 	require.ErrorContains(t, err, "expires")
 	sign(t, keys, seckill.SingleCodes, time.Date(2088, 12, 31, 23, 59, 59, 0, time.UTC), 1)
-	_, _, err = keys.Sign(goods, seckill.SingleCodes, time.Date(2089, 11, 11, 0, 0, 0, 0, time.UTC), 1)
+	_, _, err = keys.Sign(goods, seckill.SingleCodes,
+		time.Date(2089, 11, 11, 0, 0, 0, 0, time.UTC), 1)
 	require.ErrorContains(t, err, "the years 1970 to 2088")
 }
 
@@ -137,8 +154,9 @@ func TestSign_RefusesWhatNoCodeCanHave(t *testing.T) {
 func FuzzParse(f *testing.F) {
 	codes, _, _ := keys.Sign(goods, seckill.SingleCodes, time.Time{}, 1)
 	for _, seed := range []string{
-		codes[0], "", "-", "00000-00000-00000-00000", "ZZZZZ-ZZZZZ-ZZZZZ-ZZZZZ", "ooooo iiiii lllll 0",
-		strings.Repeat("-", maxLen+1), "\xff", "ıııııııııııııııııııı", "00000000000000000001\n",
+		codes[0], "", "-", "00000-00000-00000-00000", "ZZZZZ-ZZZZZ-ZZZZZ-ZZZZZ",
+		"ooooo iiiii lllll 0", strings.Repeat("-", maxLen+1), "\xff", "ıııııııııııııııııııı",
+		"00000000000000000001\n",
 	} {
 		f.Add(seed)
 	}

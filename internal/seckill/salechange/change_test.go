@@ -50,7 +50,9 @@ func TestChange_ApplyByStatusAndBounds(t *testing.T) {
 		"an end at the start":   {exposed, Change{EndAt: new(now)}, apierror.BadRequest, "endAt"},
 		"a cut to what is sold": {exposed, Change{StockDelta: -4}, "", ""},
 		"a cut of what is sold": {exposed, Change{StockDelta: -5}, apierror.Conflict, ""},
-		"a draft of nothing":    {draft, Change{StockDelta: -10}, apierror.BadRequest, "stockDelta"},
+		"a draft of nothing": {
+			draft, Change{StockDelta: -10}, apierror.BadRequest, "stockDelta",
+		},
 		"more than allowed": {exposed, Change{
 			StockDelta: seckill.MaxStock,
 		}, apierror.BadRequest, "stockDelta"},

@@ -24,7 +24,8 @@ func (failing) FailNow() { panic("failed") }
 // TestDrained_FailsWhileOrdersArePending reads the ledger of an API whose orders are never written.
 func TestDrained_FailsWhileOrdersArePending(t *testing.T) {
 	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		_, _ = io.WriteString(w, `{"code": 200, "reason": "OK", "data": {"total": 9, "pending": 1}}`)
+		_, _ = io.WriteString(w,
+			`{"code": 200, "reason": "OK", "data": {"total": 9, "pending": 1}}`)
 	}))
 	defer api.Close()
 	r := &Installation{

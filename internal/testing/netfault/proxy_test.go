@@ -132,7 +132,9 @@ func TestTrap_PassDecidesWhetherTheServerGetsTheRequest(t *testing.T) {
 		c := dial(t, p)
 		p.SetTrap(&Trap{Match: func([]byte) bool { return true }, Pass: pass, Sprung: func() {}})
 		require.Error(t, c.ask("a", brief))
-		require.Eventually(t, func() bool { return received.Load() == pass }, long, time.Millisecond)
+		require.Eventually(t, func() bool {
+			return received.Load() == pass
+		}, long, time.Millisecond)
 		p.Restore()
 		require.NoError(t, c.hear("a", long))
 	}

@@ -62,7 +62,9 @@ func TestPhase_FollowsTimeAndUnits(t *testing.T) {
 	require.Equal(t, waitingroom.PhaseOver, phase(func(r *Room) { r.EndAt = now }))
 	require.Equal(t, waitingroom.PhaseOver, phase(func(r *Room) { r.Available = 0 }))
 	require.Equal(t, waitingroom.PhaseRunning, phase(func(r *Room) { r.Available, r.Held = 0, 1 }))
-	require.Equal(t, waitingroom.PhaseRunning, phase(func(r *Room) { r.Available, r.Pending = 0, 1 }))
+	require.Equal(t, waitingroom.PhaseRunning, phase(func(r *Room) {
+		r.Available, r.Pending = 0, 1
+	}))
 }
 
 func TestAdmit_ClockThatStepsNeverStopsTheLine(t *testing.T) {

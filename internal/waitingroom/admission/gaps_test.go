@@ -30,7 +30,8 @@ func TestStatus_GapsAreNotAhead(t *testing.T) {
 		var known lastGaps
 		s := Status{draw: draw, State: State{Joined: last + 300, Details: Details{Gaps: gaps}}}
 		s.Sale = seckill.View{Sale: seckill.Sale{
-			Status: seckill.Exposed, EndAt: s.Now.Add(time.Hour), Rate: seckill.Rate{PermitsPerSecond: 1},
+			Status: seckill.Exposed, EndAt: s.Now.Add(time.Hour),
+			Rate: seckill.Rate{PermitsPerSecond: 1},
 		}}
 		known.of(s.State, nil)
 		known.of(s.State, draw)

@@ -752,7 +752,8 @@ func TestRoom_RebuildKeepsTheDrawOfTheStart(t *testing.T) {
 	})
 	record := h.record()
 	require.EqualValues(t, 5, record.DrawSize)
-	require.GreaterOrEqual(t, record.Joined, record.DrawSize, "a loss now leaves no gap in the draw")
+	require.GreaterOrEqual(t, record.Joined, record.DrawSize,
+		"a loss now leaves no gap in the draw")
 }
 
 // TestService_TicketOfAnEndedPlaceIsNone checks the tickets of a buyer who left before the turn,
