@@ -60,7 +60,9 @@ func envoyRatelimit(t *testing.T, client *redis.Client) peer {
 		ok, err := allow(ctx)
 		return ok && err == nil
 	}, time.Minute, 100*time.Millisecond, "%s", log.Name())
-	return peer{"envoyproxy/ratelimit over gRPC", allow, func() int64 { return commands(t, client) }}
+	return peer{"envoyproxy/ratelimit over gRPC", allow, func() int64 {
+		return commands(t, client)
+	}}
 }
 
 var processed = regexp.MustCompile(`total_commands_processed:(\d+)`)

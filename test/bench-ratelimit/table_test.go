@@ -130,7 +130,8 @@ func run(t *testing.T, p peer) (m measured) {
 			for at := time.Now(); at.Sub(began) < length; decisions++ {
 				ok, err := p.allow(ctx)
 				switch {
-				case err != nil: // throttled ends with an error when many callers write the same key
+				// throttled ends with an error when many callers write the same key
+				case err != nil:
 					failed++
 				case ok:
 					admitted = append(admitted, admission{at.Sub(began), time.Since(began)})
@@ -160,7 +161,8 @@ func run(t *testing.T, p peer) (m measured) {
 func TestTable(t *testing.T) {
 	count := &calls{}
 	client := redis.NewClient(&redis.Options{
-		Addr: servers.Redis(t).Addr(), PoolSize: callers, ContextTimeoutEnabled: true, MaxRetries: -1,
+		Addr: servers.Redis(t).Addr(), PoolSize: callers,
+		ContextTimeoutEnabled: true, MaxRetries: -1,
 	})
 	t.Cleanup(func() { _ = client.Close() })
 	client.AddHook(count)
@@ -188,7 +190,8 @@ func TestTable(t *testing.T) {
 		fmt.Fprintf(os.Stdout, "| %s | %.0f | %s | %.5f | %s | %.1f %% | %.0f | %d |\n", p.name,
 			float64(m.decisions)/m.took.Seconds(), m.slow.Round(time.Microsecond/10),
 			float64(calls)/float64(m.decisions),
-			(used / time.Duration(m.decisions)).Round(10*time.Nanosecond), 100*float64(len(m.admitted))/most,
+			(used / time.Duration(m.decisions)).Round(10*time.Nanosecond),
+			100*float64(len(m.admitted))/most,
 			max(0, beyond(m.admitted)), m.failed)
 	}
 }
@@ -274,7 +277,9 @@ func others(t *testing.T, client *redis.Client) []peer {
 		}}
 	}
 	return []peer{
-		{name: "x/time/rate", allow: func(context.Context) (bool, error) { return bucket.Allow(), nil }},
+		{name: "x/time/rate", allow: func(context.Context) (bool, error) {
+			return bucket.Allow(), nil
+		}},
 		{name: "sethvargo/go-limiter, memory", allow: func(ctx context.Context) (bool, error) {
 			_, _, _, ok, err := tokens.Take(ctx, "k")
 			return ok, err

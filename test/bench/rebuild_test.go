@@ -55,7 +55,8 @@ func TestRebuild_MemoryDoesNotGrowWithOrders(t *testing.T) {
 	close(done)
 	both.Wait()
 	require.NoError(t, err)
-	view := must.Get(redisstore.New(client, redisstore.Options{}).View(t.Context(), opened.GoodsID))(t)
+	view := must.Get(redisstore.New(client, redisstore.Options{}).View(t.Context(),
+		opened.GoodsID))(t)
 	require.EqualValues(t, rebuildOrders, view.Sold, "Redis has every order")
 	t.Logf("%d orders: %s, the heap grew by %.1f MB, another writer of the row waited %s at most",
 		rebuildOrders, took.Round(time.Millisecond), heap-before, wait.Round(time.Millisecond))

@@ -90,7 +90,9 @@ func BenchmarkRoomJoins(b *testing.B) {
 		})
 	}
 	compare(b, "joins of a waiting room, 256 connections", "joins", contender{"ours", join},
-		contender{"floor program, decrStock", func() measurement { return c.purchase(c.floor, 256) }})
+		contender{"floor program, decrStock", func() measurement {
+			return c.purchase(c.floor, 256)
+		}})
 }
 
 // unpolledFor is how long the calls of Redis are counted without polls.
@@ -122,7 +124,8 @@ func BenchmarkRoomPolls(b *testing.B) {
 				contenders([]side{ours, c.floor}, func(s side) (m measurement) {
 					calls := c.redisCallsDuring(func() {
 						m = s.answers(b, load{
-							connections: 256, requests: poll.requests, n: refusedEach, want: http.StatusOK,
+							connections: 256, requests: poll.requests, n: refusedEach,
+							want: http.StatusOK,
 						})
 					})
 					if s.name == ours.name {

@@ -110,8 +110,9 @@ func (l *dbSale) batch(b *testing.B, size int) orderwriter.Batch {
 	for range size {
 		buyer := serial.Add(1)
 		batch.Lines = append(batch.Lines, reservation.OrderLine{
-			OrderSn: l.keys.Issue(l.sale.GoodsID, fmt.Sprint(buyer), now).String(), BuyerID: fmt.Sprint(buyer),
-			Quantity: 1, Epoch: l.sale.Epoch, Name: "买家", Phone: "+8613800000000",
+			OrderSn: l.keys.Issue(l.sale.GoodsID, fmt.Sprint(buyer), now).String(),
+			BuyerID: fmt.Sprint(buyer), Quantity: 1, Epoch: l.sale.Epoch, Name: "买家",
+			Phone: "+8613800000000",
 		})
 	}
 	return batch

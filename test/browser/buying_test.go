@@ -219,7 +219,8 @@ func anotherTabIsBuying(t *testing.T, h fixture) {
 	hold := fmt.Sprintf(`new Promise((held) => navigator.locks.request('buy-%s', () =>
 		new Promise((release) => { window.release = release; held(); })))`, goods)
 	v := h.buyer(t, 124, "")
-	v.open("/s/" + h.sells(t, sale{title: "Another thing"})) // which continues no attempt at this one
+	// This page continues no attempt at the other one.
+	v.open("/s/" + h.sells(t, sale{title: "Another thing"}))
 	v.run(hold)
 	second := v.secondTab()
 	second.open("/s/" + goods)
@@ -401,7 +402,9 @@ func withoutPayment(t *testing.T, h fixture) {
 // unknownAddresses opens what does not exist. Each address has a page that leads back, not JSON.
 func unknownAddresses(t *testing.T, h fixture) {
 	v := h.visits(t)
-	for _, path := range []string{"/nothing", "/s/999999", "/s/lamp", "/s/1/nothing", "/console/nothing"} {
+	for _, path := range []string{
+		"/nothing", "/s/999999", "/s/lamp", "/s/1/nothing", "/console/nothing",
+	} {
 		v.open(path)
 		v.sees("h1", "There is no such")
 		require.Contains(t, ask[string](v, `document.title`), "There is no such", path)
@@ -456,7 +459,8 @@ func inTheLine(t *testing.T, h fixture) {
 	second.open("/s/" + goods)
 	second.sees(card(goods)+" .say", "You are next.")
 	require.Equal(t, "In the line", second.text(card(goods)+" .buy"))
-	second.sees(card(goods)+" .line", "Your position is 2. Units left: 0. Units held unpaid: 1, until")
+	second.sees(card(goods)+" .line",
+		"Your position is 2. Units left: 0. Units held unpaid: 1, until")
 	second.sees(card(goods)+" .line", "You get a unit if unpaid ones return.")
 	second.fitsEverybody("a card in the line")
 	second.light("a card in the line")
@@ -556,7 +560,8 @@ func theCardFollowsTheOrder(t *testing.T, h fixture) {
 	v.run("expire()")
 	v.press(card(overdue) + " .buy")
 	v.sees(card(overdue)+" .say", "The time to pay is over.")
-	v.becomes("Pay is gone", `!document.querySelector('`+order+` [data-part=pay]').checkVisibility()`)
+	v.becomes("Pay is gone",
+		`!document.querySelector('`+order+` [data-part=pay]').checkVisibility()`)
 	v.fitsEverybody("orders of every status")
 }
 

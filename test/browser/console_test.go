@@ -64,7 +64,10 @@ func TestConsole_PublishesEditsAndCopies(t *testing.T) {
 				int64(9), int64(2), "https://example.org/kettle.jpg",
 				"It holds 1.2 litres.", before.StartAt,
 			},
-				[]any{after.Total, after.PerBuyerLimit, after.ImageURL, after.Description, after.StartAt})
+				[]any{
+					after.Total, after.PerBuyerLimit, after.ImageURL,
+					after.Description, after.StartAt,
+				})
 
 			mei.press("[data-open=pause]")
 			mei.press("#pause button[value=yes]")
@@ -83,7 +86,8 @@ func TestConsole_PublishesEditsAndCopies(t *testing.T) {
 			mei.losesTheNetwork()
 
 			mei.run(`document.querySelector('a[href^="/console?copy="]').click()`)
-			mei.becomes("a copy", `document.querySelector('#new[open] #n-title')?.value === 'A red kettle'`)
+			mei.becomes("a copy",
+				`document.querySelector('#new[open] #n-title')?.value === 'A red kettle'`)
 			require.Equal(t, "5.50", ask[string](mei, `document.getElementById('n-price').value`))
 			mei.press("#new button[value=draft]")
 			mei.becomes("its page", `location.pathname.startsWith('/console/sales/')`)
@@ -104,7 +108,8 @@ func (v *visitor) losesTheNetwork() {
 	v.run(`window.stream.close(); window.stream.dispatchEvent(new Event('error'))`)
 	v.sees("#ledger", "Stock ledger: no connection, figures of")
 	v.fill("#filter", "paid")
-	v.sees("#say", "No connection to the server. The figures here are old; the page goes on trying.")
+	v.sees("#say",
+		"No connection to the server. The figures here are old; the page goes on trying.")
 	v.cutOff(false)
 	v.sees("#ledger", "Stock ledger: in balance")
 	v.becomes("the banner is gone", `document.getElementById('say').innerText === ''`)
@@ -174,8 +179,9 @@ func (v *visitor) refusedByTheServer() {
 	v.t.Helper()
 	for field, text := range map[string]string{
 		"title": "a\tkettle", "price": "5", "stock": "10", "start": "1999-12-31T10:00:00",
-		"end":   time.Now().Add(time.Hour).Local().Format("2006-01-02T15:04:05"),
-		"image": "https://10.0.0.1/" + strings.Repeat("a", 1000), "description": "It holds\v1.2 litres.",
+		"end":         time.Now().Add(time.Hour).Local().Format("2006-01-02T15:04:05"),
+		"image":       "https://10.0.0.1/" + strings.Repeat("a", 1000),
+		"description": "It holds\v1.2 litres.",
 	} {
 		v.fill("#n-"+field, text)
 	}
@@ -272,7 +278,8 @@ func TestShop_HasItsOwnNameAndLogo(t *testing.T) {
 			}
 			v.open(path)
 			v.sees(".brand", "Ann & Daughters")
-			v.becomes("the logo is drawn", `document.querySelector('.brand img').naturalWidth === 40`)
+			v.becomes("the logo is drawn",
+				`document.querySelector('.brand img').naturalWidth === 40`)
 			require.Contains(t, ask[string](v, `document.title`), "Ann & Daughters, since 1998")
 		}
 		v.sees("main", "The shop is called “Ann & Daughters, since 1998”.")

@@ -22,7 +22,8 @@ func TestPages_AgreeOnACurrencyOfTheSale(t *testing.T) {
 		"title": "A thing from Budapest", "price": 12345, "stock": 9, "currency": "HUF",
 		"startAt": now.Add(-time.Minute), "endAt": now.Add(time.Hour),
 	}, &made))
-	require.NoError(t, merchant.Do(t.Context(), "POST", "/admin/sales/"+made.GoodsID+"/expose", nil, &made))
+	require.NoError(t,
+		merchant.Do(t.Context(), "POST", "/admin/sales/"+made.GoodsID+"/expose", nil, &made))
 	sn := h.won(t, 170, made.GoodsID, 1)
 
 	v := h.buyer(t, 170, `window.meddle = (path) => path.startsWith('/sales') && sessionStorage.blind ?

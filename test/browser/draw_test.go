@@ -26,7 +26,8 @@ func (v drawPage) computes(draw *waitingroom.Draw, number int64) {
 	v.fill("#d-number", strconv.FormatInt(number, 10))
 	v.press("#check button:not([type=button])")
 	counted := message.NewPrinter(language.English)
-	said := counted.Sprintf("Number %d has position %d of %d.", number, draw.Position(number), draw.Size())
+	said := counted.Sprintf("Number %d has position %d of %d.", number,
+		draw.Position(number), draw.Size())
 	if number > int64(draw.Size()) {
 		said = counted.Sprintf("Number %d joined after the draw, whose size is %d, so its position is %d.",
 			number, draw.Size(), number)
@@ -52,7 +53,8 @@ func recomputesADraw(t *testing.T, h fixture) drawPage {
 	v.open("/s/" + goods)
 	v.press(".about a[href$='/draw']")
 	v.sees("#status", "The seed is secret until the start.")
-	v.becomes("the commitment is there", `/^[0-9a-f]{64}$/.test(document.getElementById('d-commitment').value)`)
+	v.becomes("the commitment is there",
+		`/^[0-9a-f]{64}$/.test(document.getElementById('d-commitment').value)`)
 	require.Empty(t, ask[string](v.visitor, `document.getElementById('d-seed').value`))
 	room := "/sales/" + goods + "/waiting-room"
 	for buyer := range int64(25) {
@@ -87,7 +89,8 @@ func recomputesADraw(t *testing.T, h fixture) drawPage {
 // refusesWrongValues changes one digit of the seed, and then enters what no value can be.
 func (v drawPage) refusesWrongValues(public waitingroom.Published) {
 	v.t.Helper()
-	other := map[bool]string{true: "1", false: "0"}[strings.HasPrefix(public.Seed, "0")] + public.Seed[1:]
+	other := map[bool]string{true: "1", false: "0"}[strings.HasPrefix(public.Seed, "0")] +
+		public.Seed[1:]
 	v.fill("#d-seed", other)
 	v.press("#check button:not([type=button])")
 	v.sees("#say", "This seed does not belong to this commitment.")
@@ -127,7 +130,8 @@ func (v drawPage) computesOthers() {
 func TestDraw_CardLinksToThePage(t *testing.T) {
 	t.Parallel()
 	h := standalone(t)
-	goods := h.sells(t, sale{title: "A thing with a line", stock: 1, admission: string(seckill.ByWaitingRoom)})
+	goods := h.sells(t,
+		sale{title: "A thing with a line", stock: 1, admission: string(seckill.ByWaitingRoom)})
 	h.place(t, 650, goods, "admitted")
 	v := h.enters(t, desktop.at(true).in("zh-CN"), seckill.Buyer, 651, "Ada")
 	v.open("/s/" + goods)

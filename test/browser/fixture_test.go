@@ -43,15 +43,17 @@ func standalone(t *testing.T, settings ...string) fixture {
 	p := installation.StartProgram(t, "standalone", "SECKILL_HTTP_ADDR", settings, "-data", data)
 	secret := must.Get(os.ReadFile(filepath.Join(data, "jwt-secret")))(t)
 	return fixture{
-		base: "http://" + p.Addr, tokens: must.Get(auth.New(secret, 0, time.Now))(t), secret: secret,
-		data: data,
+		base:   "http://" + p.Addr,
+		tokens: must.Get(auth.New(secret, 0, time.Now))(t), secret: secret, data: data,
 	}
 }
 
 func realServers(t *testing.T, settings ...string) fixture {
 	t.Helper()
 	r := installation.Start(t, suite, installation.Options{APIs: 1, Consumers: 1, Env: settings})
-	return fixture{base: r.Base(0), tokens: r.Tokens, secret: []byte(installation.Secret), installation: r}
+	return fixture{
+		base: r.Base(0), tokens: r.Tokens, secret: []byte(installation.Secret), installation: r,
+	}
 }
 
 // visits opens a profile of a buyer.

@@ -52,7 +52,8 @@ func makesAKey(t *testing.T, h fixture, d device, merchant int64) {
 	require.Equal(t, 200, ask[int](mei, status))
 	mei.open("/console/keys")
 	mei.sees("#keys b", "stock system")
-	mei.sees("#keys", map[bool]string{true: "See sales and figures", false: "查看活动和数据"}[d == desktop])
+	mei.sees("#keys",
+		map[bool]string{true: "See sales and figures", false: "查看活动和数据"}[d == desktop])
 	mei.fitsEverybody("keys")
 	mei.tabs("#keys [data-part=revoke]")
 	mei.key("\r")

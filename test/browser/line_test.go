@@ -18,8 +18,9 @@ type lineWords struct {
 
 var linesOf = []lineWords{
 	{
-		device: phone, returns: "Units may return", next: "You are next.", inLine: "In the line", turn: "It is your turn. Buy within",
-		stopped: "Stopped. Nothing was taken.", lost: "No answer came. We ask again in",
+		device: phone, returns: "Units may return", next: "You are next.", inLine: "In the line",
+		turn: "It is your turn. Buy within", stopped: "Stopped. Nothing was taken.",
+		lost:      "No answer came. We ask again in",
 		elsewhere: "You have used or left this place in another tab.",
 		missed:    "Your turn is over. You may join the line again", yours: won,
 	},
@@ -100,7 +101,8 @@ func (h fixture) waits(t *testing.T, words lineWords, id int64) *waiting {
 	w.holder = h.won(t, id+1, goods, 1)
 	w.open("/s/" + goods)
 	w.becomes("the line is open", element(goods, "buy")+`.ariaDisabled === 'false'`)
-	w.becomes("the chip says why", element(goods, "chip")+fmt.Sprintf(`.textContent === %q`, w.returns))
+	w.becomes("the chip says why",
+		element(goods, "chip")+fmt.Sprintf(`.textContent === %q`, w.returns))
 	return w
 }
 
@@ -158,7 +160,8 @@ func (w *waiting) byKeyboard() {
 	w.tabs(buy)
 	w.key("\r")
 	w.sees(buy, w.inLine)
-	require.Equal(w.t, "status", ask[string](w.visitor, element(w.goods, "say")+`.getAttribute('role')`))
+	require.Equal(w.t, "status",
+		ask[string](w.visitor, element(w.goods, "say")+`.getAttribute('role')`))
 	w.unitReturns("admitted")
 	w.says(w.turn)
 	w.becomes("the title calls", `document.title.startsWith('●')`)
@@ -189,7 +192,8 @@ func (w *waiting) inTwoTabs() {
 	second.open("/s/" + w.goods)
 	second.says(w.next)
 	for _, tab := range []*visitor{w.visitor, second.visitor} {
-		tab.becomes("the same number", element(w.goods, "line a")+`.href.endsWith('/draw?number=2')`)
+		tab.becomes("the same number",
+			element(w.goods, "line a")+`.href.endsWith('/draw?number=2')`)
 	}
 	w.unitReturns("admitted")
 	w.says(w.turn)

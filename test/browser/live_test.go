@@ -53,7 +53,8 @@ func (h fixture) joins(t *testing.T, settings ...string) node {
 	t.Helper()
 	// The first node's addresses are its own.
 	env := slices.DeleteFunc(slices.Clone(h.installation.APIs[0].Env), func(pair string) bool {
-		return strings.HasPrefix(pair, "SECKILL_HTTP_ADDR=") || strings.HasPrefix(pair, "SECKILL_OPS_ADDR=")
+		return strings.HasPrefix(pair, "SECKILL_HTTP_ADDR=") ||
+			strings.HasPrefix(pair, "SECKILL_OPS_ADDR=")
 	})
 	env = append(env, settings...)
 	p := installation.StartProgram(t, "api", "SECKILL_HTTP_ADDR", env)
@@ -96,7 +97,8 @@ func showsTheSalesFigures(t *testing.T, h fixture) {
 					Number(document.querySelector('#reasons b')?.innerText ?? 0)))); } };`)
 		mei.signIn(h.token(t, seckill.Merchant, seller, "Mei"))
 		mei.open("/console")
-		mei.sees("#found", map[bool]string{true: "Sales: 1 of 1", false: "1 个活动中的 1 个"}[d == desktop])
+		mei.sees("#found",
+			map[bool]string{true: "Sales: 1 of 1", false: "1 个活动中的 1 个"}[d == desktop])
 		mei.open("/console/sales/" + goods)
 		mei.sees("#reasons b", "3")
 		mei.sees("[data-part=sold]", "1")

@@ -65,7 +65,8 @@ func showsOperations(t *testing.T, h fixture, devices ...device) {
 		ops.fitsEverybody("removing")
 		ops.press("#remove [value='']")
 		for left := 2; left > 0; left-- {
-			ops.becomes("listed", fmt.Sprintf(`document.querySelectorAll('#overrides > li').length === %d`, left))
+			ops.becomes("listed",
+				fmt.Sprintf(`document.querySelectorAll('#overrides > li').length === %d`, left))
 			ops.press("#overrides [data-part=remove]")
 			ops.press("#remove [value=yes]")
 			ops.sees("#overrides-say", "Removed.")
@@ -95,7 +96,9 @@ func TestOperations_ResolveStoppedRefunds(t *testing.T) {
 		}
 		ops := h.enters(t, d, seckill.Operator, 4, "Ops")
 		ops.open("/console/operations")
-		for _, text := range []string{"¥12.50", "Stopped", "charge_disputed", "Attempts: 7", settled, again} {
+		for _, text := range []string{
+			"¥12.50", "Stopped", "charge_disputed", "Attempts: 7", settled, again,
+		} {
 			ops.sees("#refunds", text)
 		}
 		ops.fitsEverybody("operations with stopped refunds")
@@ -107,7 +110,8 @@ func TestOperations_ResolveStoppedRefunds(t *testing.T) {
 		ops.press(refundRow(settled, "settle"))
 		ops.press("#settle [value=yes]")
 		ops.sees("#refunds-say", "The refund is settled.")
-		ops.becomes("removed", `!document.getElementById('refunds').innerText.includes('`+settled+`')`)
+		ops.becomes("removed",
+			`!document.getElementById('refunds').innerText.includes('`+settled+`')`)
 		require.Contains(t, ops.text("#refunds"), again)
 		ops.becomes("the focus is on the page", `document.activeElement.id === 'main'`)
 
@@ -121,7 +125,9 @@ func TestOperations_ResolveStoppedRefunds(t *testing.T) {
 		ops.open("/console/operations")
 		ops.sees("#refunds-none", "No refund is waiting.")
 
-		for payment, action := range map[string]string{settled: "settleRefund", again: "retryRefund"} {
+		for payment, action := range map[string]string{
+			settled: "settleRefund", again: "retryRefund",
+		} {
 			var entries json.RawMessage
 			require.NoError(t, api.Do(t.Context(), "GET", "/admin/audit?limit=1&action="+action, nil,
 				&entries))

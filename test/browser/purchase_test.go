@@ -33,13 +33,15 @@ func toTheReceipt(t *testing.T, h fixture) {
 	v.fill("#a-country", "GB")
 	v.press("#where button")
 	for field, said := range map[string]string{
-		"name": "Please fill this in.", "line1": "Please fill this in.", "city": "Please fill this in.",
+		"name": "Please fill this in.", "line1": "Please fill this in.",
+		"city": "Please fill this in.",
 	} {
 		v.sees("#w-"+field, said)
 	}
 	v.becomes("the first has the focus", `document.activeElement.id === 'a-name'`)
 	for field, text := range map[string]string{
-		"name": "Ann Lee", "line1": "1 High Street", "city": "London", "email": "ann", "phone": "12x",
+		"name": "Ann Lee", "line1": "1 High Street", "city": "London",
+		"email": "ann", "phone": "12x",
 	} {
 		v.fill("#a-"+field, text)
 	}
@@ -125,7 +127,8 @@ func TestPurchase_SecondTabShowsTheAddressThatTheFirstSaves(t *testing.T) {
 	second.sees("#address", "1 High Street")
 	second.sees("#steps [aria-current]", "Payment")
 	second.press("#change")
-	second.becomes("the saved address", `document.getElementById('a-line1').value === '1 High Street'`)
+	second.becomes("the saved address",
+		`document.getElementById('a-line1').value === '1 High Street'`)
 	typing.sees("#steps [aria-current]", "Payment")
 	typing.becomes("the form stays", `document.getElementById('a-line1').checkVisibility()`)
 }
@@ -176,7 +179,8 @@ func remindsOfTheStart(t *testing.T, h fixture) {
 	v.becomes("reminded", `sessionStorage.notes`)
 	require.Regexp(t, "^A thing to wait for: The sale starts in [^;]+;$",
 		ask[string](v, `sessionStorage.notes`))
-	require.Empty(t, ask[[]string](v, `Object.keys(localStorage).filter((k) => k.startsWith('remind:'))`))
+	require.Empty(t,
+		ask[[]string](v, `Object.keys(localStorage).filter((k) => k.startsWith('remind:'))`))
 }
 
 // TestItem_OffersNoReminderAfterTheStart opens the page of a coming sale, which then starts.

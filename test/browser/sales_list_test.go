@@ -167,7 +167,8 @@ func (v *visitor) findsEverySale() {
 		}
 		at := ask[string](v, `location.href`)
 		v.press("a[rel=next]")
-		v.becomes("the next page", fmt.Sprintf(`location.href !== %q && document.readyState === 'complete'`, at))
+		v.becomes("the next page",
+			fmt.Sprintf(`location.href !== %q && document.readyState === 'complete'`, at))
 	}
 	require.Len(v.t, seen, 61)
 	require.True(v.t, seen[kettle], "the oldest sale")

@@ -130,7 +130,8 @@ func TestConsole_SameFormAgainIsOneRequest(t *testing.T) {
 	v.press("#topup button[value=yes]")
 	v.sees("#say", "Done: the number of units has changed.")
 	total := func() (s struct{ Total int64 }) {
-		require.NoError(t, h.client(t, seckill.Merchant, 1).Do(t.Context(), "GET", "/admin/sales/"+goods, nil, &s))
+		require.NoError(t,
+			h.client(t, seckill.Merchant, 1).Do(t.Context(), "GET", "/admin/sales/"+goods, nil, &s))
 		return s
 	}
 	require.EqualValues(t, 150, total().Total)

@@ -33,7 +33,8 @@ func signsInAndOut(t *testing.T, base string, provider *servers.OIDCServer) {
 	merchant.open("/session")
 	merchant.sees("h1", "Shop")
 	merchant.press("#leave")
-	merchant.becomes("signed out", `location.pathname === '/' && !document.documentElement.dataset.user`)
+	merchant.becomes("signed out",
+		`location.pathname === '/' && !document.documentElement.dataset.user`)
 
 	buyer.signsInAt(provider, "ada")
 	require.True(t, buyer.is(`location.pathname === '/'`))
@@ -48,7 +49,8 @@ func withIssuer(t *testing.T) (*servers.OIDCServer, fixture) {
 	p := installation.StartProgram(t, "standalone", "SECKILL_HTTP_ADDR", settings, "-data", data)
 	require.Equal(t, addr, p.Addr)
 	secret := must.Get(os.ReadFile(filepath.Join(data, "jwt-secret")))(t)
-	return provider, fixture{base: "http://" + addr, tokens: must.Get(auth.New(secret, 0, time.Now))(t)}
+	return provider,
+		fixture{base: "http://" + addr, tokens: must.Get(auth.New(secret, 0, time.Now))(t)}
 }
 
 // issuer starts a provider, and returns the settings of a program at addr whose users it signs in.

@@ -164,7 +164,8 @@ func fight(t *testing.T, a, b *visitor, goods string) (winner, loser *visitor) {
 	}
 	both.Wait()
 	for _, v := range []*visitor{a, b} {
-		v.becomes("answered", `/It’s yours|Sold out for now/.test(`+element(goods, "say")+`.innerText)`)
+		v.becomes("answered",
+			`/It’s yours|Sold out for now/.test(`+element(goods, "say")+`.innerText)`)
 	}
 	for _, v := range []*visitor{a, b} {
 		v.sees(card(goods), "0 of 1 left")

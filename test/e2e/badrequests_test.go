@@ -54,12 +54,17 @@ func ledger(t *testing.T, r *installation.Installation, goods int64) apiclient.L
 // fixture creates two sales, and one buyer's order and unused path.
 func fixture(t *testing.T, r *installation.Installation) badrequests.Fixture {
 	f := badrequests.Fixture{
-		Secret: []byte(installation.Secret), PaymentSecret: []byte(paymentSecret), GoodsID: installation.Number(t, r.PutUp(t, 10, 5)),
+		Secret: []byte(installation.Secret), PaymentSecret: []byte(paymentSecret),
+		GoodsID:    installation.Number(t, r.PutUp(t, 10, 5)),
 		OtherGoods: installation.Number(t, r.PutUp(t, 10, 5)), NoGoods: 1,
-		Buyer:         seckill.Actor{ID: "100", Role: seckill.Buyer},
-		OtherBuyer:    seckill.Actor{ID: "101", Role: seckill.Buyer},
-		Merchant:      seckill.Actor{ID: fmt.Sprint(installation.MerchantID), Role: seckill.Merchant},
-		OtherMerchant: seckill.Actor{ID: fmt.Sprint(installation.MerchantID + 1), Role: seckill.Merchant},
+		Buyer:      seckill.Actor{ID: "100", Role: seckill.Buyer},
+		OtherBuyer: seckill.Actor{ID: "101", Role: seckill.Buyer},
+		Merchant: seckill.Actor{
+			ID: fmt.Sprint(installation.MerchantID), Role: seckill.Merchant,
+		},
+		OtherMerchant: seckill.Actor{
+			ID: fmt.Sprint(installation.MerchantID + 1), Role: seckill.Merchant,
+		},
 	}
 	client := r.Buyer(t, 100)
 	result := must.Get(buyer.Buyer{

@@ -89,7 +89,8 @@ func fillOrders(t *testing.T, r *installation.Installation, goods string, n int)
 	for from := 0; from < n; from += chunk {
 		var rows []string
 		for i := from; i < min(n, from+chunk); i++ {
-			rows = append(rows, fmt.Sprintf("(%s,'e%061d',%d,1,1,1999,'cancelled','','Ann Lee','+4479460123456',1762862400000,1762863300000,NULL,1762862460000)", goods, i, i+1))
+			rows = append(rows,
+				fmt.Sprintf("(%s,'e%061d',%d,1,1,1999,'cancelled','','Ann Lee','+4479460123456',1762862400000,1762863300000,NULL,1762862460000)", goods, i, i+1))
 		}
 		r.ExecSQL(t, `INSERT INTO orders (goods_id, order_sn, buyer_id, epoch, quantity, amount,
 			status, failure_reason, name, phone, created_at, pay_by, paid_at, closed_at) VALUES `+

@@ -50,7 +50,8 @@ func TestLimiter_GreedyCallersGetTheSalesRate(t *testing.T) {
 		for _, ask := range asks {
 			all.Go(func() {
 				for ctx.Err() == nil {
-					a, err := ask.Call(t.Context(), http.MethodPost, "/randomPath?goodsId="+goods, nil)
+					a, err := ask.Call(t.Context(), http.MethodPost,
+						"/randomPath?goodsId="+goods, nil)
 					switch {
 					case err == nil && a.Status == http.StatusOK:
 						admitted.Add(1)

@@ -94,7 +94,8 @@ func TestEdge_RefusalsOfRequestLinesHaveTheShapeToo(t *testing.T) {
 		"\x16\x03\x01",
 	} {
 		a := e.raw(line + "\r\nHost: edge\r\n\r\n")
-		require.Equal(t, []any{400, "BAD_REQUEST"}, []any{a.Status, a.Reason}, "%s: %s", line, a.Body)
+		require.Equal(t, []any{400, "BAD_REQUEST"}, []any{a.Status, a.Reason},
+			"%s: %s", line, a.Body)
 		require.Equal(t, "request", badField(t, a), line)
 		shaped(t, a)
 	}

@@ -86,7 +86,8 @@ func undecodable() []byte { return []byte(`{"goodsId":`) }
 // transaction of the whole batch.
 func (r *run) unwritable(t *testing.T, goods int64) []byte {
 	name := strings.Repeat("x", 4000)
-	return r.message(t, goods, reservation.OrderLine{BuyerID: fmt.Sprint(poisonBuyer), Quantity: 1, Name: name})
+	return r.message(t, goods,
+		reservation.OrderLine{BuyerID: fmt.Sprint(poisonBuyer), Quantity: 1, Name: name})
 }
 
 // message is the message of one order of epoch 1, whose path has expired.

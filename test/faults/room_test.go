@@ -49,7 +49,9 @@ func roomFaults() []roomFault {
 			time.Sleep(2 * time.Second)
 			start(t, r.Consumers[:1])
 		}},
-		{name: "room-admitter-asleep", inject: sleep(func(r *run) pausable { return r.Consumers[0] })},
+		{name: "room-admitter-asleep", inject: sleep(func(r *run) pausable {
+			return r.Consumers[0]
+		})},
 		{name: "room-api-killed", inject: func(t *testing.T, r *run) {
 			kill(t, r.APIs[:1])
 			start(t, r.APIs[:1])
@@ -99,8 +101,9 @@ func (f roomFault) execute(t *testing.T, seed uint64) {
 	ended := make(chan loadgen.Result, 1)
 	plan := loadgen.Plan{
 		Bases: r.Bases(), GoodsID: r.goods, HTTP: apiclient.NewLoopbackHTTP(people),
-		Token: r.BuyerToken, Buyers: people, FirstID: 1000, Rate: 80, Seed: seed, Patience: time.Minute,
-		Room: &loadgen.Room{Eager: .1, Leavers: .2, Sleepers: .2, Within: roomStill},
+		Token: r.BuyerToken, Buyers: people, FirstID: 1000, Rate: 80, Seed: seed,
+		Patience: time.Minute,
+		Room:     &loadgen.Room{Eager: .1, Leavers: .2, Sleepers: .2, Within: roomStill},
 	}
 	plan.HTTP.Timeout = 3 * time.Second
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)

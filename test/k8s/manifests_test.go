@@ -130,10 +130,14 @@ func TestPods_HaveLeastPrivilege(t *testing.T) {
 func TestProbes_UseExistingPorts(t *testing.T) {
 	for _, d := range of[*appsv1.Deployment](build(t, base)) {
 		c := d.Spec.Template.Spec.Containers[0]
-		for path, probe := range map[string]*corev1.Probe{"/livez": c.LivenessProbe, "/readyz": c.ReadinessProbe} {
+		for path, probe := range map[string]*corev1.Probe{
+			"/livez": c.LivenessProbe, "/readyz": c.ReadinessProbe,
+		} {
 			require.Equal(t, path, probe.HTTPGet.Path, d.Name)
 			require.True(t, slices.ContainsFunc(c.Ports,
-				func(p corev1.ContainerPort) bool { return p.Name == probe.HTTPGet.Port.StrVal }), d.Name)
+				func(p corev1.ContainerPort) bool {
+					return p.Name == probe.HTTPGet.Port.StrVal
+				}), d.Name)
 		}
 		require.NotNil(t, c.StartupProbe, d.Name)
 	}
