@@ -2848,7 +2848,7 @@ type ClientInterface interface {
 	// signed by [Standard Webhooks](https://www.standardwebhooks.com) with the `secret`, which only this answer shows. A request is a
 	// `POST` with `{"type": "events", "timestamp": …, "data": {"items": […]}}`; the items are those of `GET /admin/events`. Requests
 	// follow one another, so the events of an order arrive in order, at least once. A status other than 2xx, a redirect, or no answer
-	// within 5 s is a failure, and the same events are sent again for a day. `CONFLICT`: the caller has 20 webhooks.
+	// within 5 s is a failure. The same events are then sent again for a day. `CONFLICT`: the caller has 20 webhooks.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -2861,7 +2861,7 @@ type ClientInterface interface {
 	// signed by [Standard Webhooks](https://www.standardwebhooks.com) with the `secret`, which only this answer shows. A request is a
 	// `POST` with `{"type": "events", "timestamp": …, "data": {"items": […]}}`; the items are those of `GET /admin/events`. Requests
 	// follow one another, so the events of an order arrive in order, at least once. A status other than 2xx, a redirect, or no answer
-	// within 5 s is a failure, and the same events are sent again for a day. `CONFLICT`: the caller has 20 webhooks.
+	// within 5 s is a failure. The same events are then sent again for a day. `CONFLICT`: the caller has 20 webhooks.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -3808,7 +3808,7 @@ func (c *Client) ListWebhooks(ctx context.Context, params *ListWebhooksParams, r
 // signed by [Standard Webhooks](https://www.standardwebhooks.com) with the `secret`, which only this answer shows. A request is a
 // `POST` with `{"type": "events", "timestamp": …, "data": {"items": […]}}`; the items are those of `GET /admin/events`. Requests
 // follow one another, so the events of an order arrive in order, at least once. A status other than 2xx, a redirect, or no answer
-// within 5 s is a failure, and the same events are sent again for a day. `CONFLICT`: the caller has 20 webhooks.
+// within 5 s is a failure. The same events are then sent again for a day. `CONFLICT`: the caller has 20 webhooks.
 //
 // Takes any type of body and a specified content type.
 //
@@ -3831,7 +3831,7 @@ func (c *Client) CreateWebhookWithBody(ctx context.Context, contentType string, 
 // signed by [Standard Webhooks](https://www.standardwebhooks.com) with the `secret`, which only this answer shows. A request is a
 // `POST` with `{"type": "events", "timestamp": …, "data": {"items": […]}}`; the items are those of `GET /admin/events`. Requests
 // follow one another, so the events of an order arrive in order, at least once. A status other than 2xx, a redirect, or no answer
-// within 5 s is a failure, and the same events are sent again for a day. `CONFLICT`: the caller has 20 webhooks.
+// within 5 s is a failure. The same events are then sent again for a day. `CONFLICT`: the caller has 20 webhooks.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -7425,7 +7425,7 @@ type ClientWithResponsesInterface interface {
 	// signed by [Standard Webhooks](https://www.standardwebhooks.com) with the `secret`, which only this answer shows. A request is a
 	// `POST` with `{"type": "events", "timestamp": …, "data": {"items": […]}}`; the items are those of `GET /admin/events`. Requests
 	// follow one another, so the events of an order arrive in order, at least once. A status other than 2xx, a redirect, or no answer
-	// within 5 s is a failure, and the same events are sent again for a day. `CONFLICT`: the caller has 20 webhooks.
+	// within 5 s is a failure. The same events are then sent again for a day. `CONFLICT`: the caller has 20 webhooks.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -7438,7 +7438,7 @@ type ClientWithResponsesInterface interface {
 	// signed by [Standard Webhooks](https://www.standardwebhooks.com) with the `secret`, which only this answer shows. A request is a
 	// `POST` with `{"type": "events", "timestamp": …, "data": {"items": […]}}`; the items are those of `GET /admin/events`. Requests
 	// follow one another, so the events of an order arrive in order, at least once. A status other than 2xx, a redirect, or no answer
-	// within 5 s is a failure, and the same events are sent again for a day. `CONFLICT`: the caller has 20 webhooks.
+	// within 5 s is a failure. The same events are then sent again for a day. `CONFLICT`: the caller has 20 webhooks.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -17105,7 +17105,7 @@ func (c *ClientWithResponses) ListWebhooksWithResponse(ctx context.Context, para
 // signed by [Standard Webhooks](https://www.standardwebhooks.com) with the `secret`, which only this answer shows. A request is a
 // `POST` with `{"type": "events", "timestamp": …, "data": {"items": […]}}`; the items are those of `GET /admin/events`. Requests
 // follow one another, so the events of an order arrive in order, at least once. A status other than 2xx, a redirect, or no answer
-// within 5 s is a failure, and the same events are sent again for a day. `CONFLICT`: the caller has 20 webhooks.
+// within 5 s is a failure. The same events are then sent again for a day. `CONFLICT`: the caller has 20 webhooks.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -17124,7 +17124,7 @@ func (c *ClientWithResponses) CreateWebhookWithBodyWithResponse(ctx context.Cont
 // signed by [Standard Webhooks](https://www.standardwebhooks.com) with the `secret`, which only this answer shows. A request is a
 // `POST` with `{"type": "events", "timestamp": …, "data": {"items": […]}}`; the items are those of `GET /admin/events`. Requests
 // follow one another, so the events of an order arrive in order, at least once. A status other than 2xx, a redirect, or no answer
-// within 5 s is a failure, and the same events are sent again for a day. `CONFLICT`: the caller has 20 webhooks.
+// within 5 s is a failure. The same events are then sent again for a day. `CONFLICT`: the caller has 20 webhooks.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //

@@ -21,9 +21,9 @@ export function announce(element, text, counts = true) {
 }
 
 /**
- * Returns a function that keeps the focus after a step. If the step has disabled or hidden the
- * element that had the focus, it goes back there, or else to the first of the others that is shown.
- * The page does not scroll.
+ * Returns a function that keeps the focus after a step that disabled or hid the element with the
+ * focus. The focus goes back there if the element is shown and enabled again. Otherwise it goes to
+ * the first of the others that is. The page does not scroll.
  */
 export function holdFocus() {
   const had = document.activeElement;
