@@ -106,10 +106,9 @@ func TestRun_EveryLoopSellsTheStockAndPasses(t *testing.T) {
 
 // TestRun_WaitingRoomIsFair plays a small rush on a sale with a waiting room.
 func TestRun_WaitingRoomIsFair(t *testing.T) {
-	out, stderr, err := loadtest(t, open(t, nil), "-room", "-buyers", "400", "-rate", "300", "-start-in",
-		"1s", "-stock", "30", "-leavers", "0.2", "-sleepers", "0.1", "-unpaid", "0",
-		"-hostile", "0.02",
-		"-return-within", "5s", "-json", "-")
+	out, stderr, err := loadtest(t, open(t, nil), "-room", "-buyers", "400", "-rate", "300",
+		"-start-in", "1s", "-stock", "30", "-leavers", "0.2", "-sleepers", "0.1", "-unpaid", "0",
+		"-hostile", "0.02", "-return-within", "5s", "-json", "-")
 	require.NoError(t, err, stderr)
 	var r report.Report
 	require.NoError(t, json.Unmarshal([]byte(out), &r), out)

@@ -89,8 +89,9 @@ func TestPlainText_ToTLSIsNamedWithItsSetting(t *testing.T) {
 		}
 	}()
 	addr := server.Addr().String()
-	err := run(t.Context(), []string{"limiter", "get", "randomPath", "7", "--redis-addrs", addr}, nil,
-		io.Discard, io.Discard)
+	err := run(t.Context(),
+		[]string{"limiter", "get", "randomPath", "7", "--redis-addrs", addr}, nil, io.Discard,
+		io.Discard)
 	require.ErrorContains(t, err, "no server answers at "+addr)
 	require.ErrorContains(t, err, "SECKILL_REDIS_TLS (--redis-tls)")
 }
@@ -151,8 +152,9 @@ func TestWrongDatabase_IsNamedWithTheRemedy(t *testing.T) {
 	for _, dsn := range []string{root, cfg.FormatDSN()} {
 		err := run(t.Context(), []string{"migrate", "--wait", "1s", "--mysql-dsn", dsn}, nil,
 			io.Discard, io.Discard)
-		require.ErrorContains(t, err, "MySQL at "+cfg.Addr+" has no such database, or its user has "+
-			"no right to it: correct the end of SECKILL_MYSQL_DSN (--mysql-dsn)")
+		require.ErrorContains(t, err,
+			"MySQL at "+cfg.Addr+" has no such database, or its user has "+
+				"no right to it: correct the end of SECKILL_MYSQL_DSN (--mysql-dsn)")
 	}
 }
 
@@ -333,8 +335,9 @@ func TestRun_WrongFlagIsOneLineAndNamed(t *testing.T) {
 
 func TestRebuild_WrongVirtualHostNamesItsSetting(t *testing.T) {
 	err := withRemedy(cause.With(errors.New("vhost not found"), cause.NoVHost), nil)
-	require.EqualError(t, err, "vhost not found\nRabbitMQ refuses the virtual host: correct the end "+
-		"of SECKILL_AMQP_URL (--amqp-url)")
+	require.EqualError(t, err,
+		"vhost not found\nRabbitMQ refuses the virtual host: correct the end "+
+			"of SECKILL_AMQP_URL (--amqp-url)")
 }
 
 func TestLimiter_WrongRedisPasswordNamesItsSetting(t *testing.T) {

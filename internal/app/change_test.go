@@ -167,7 +167,8 @@ func TestStockCut_OfASaleThatClosesMeanwhileIsRefusedForThat(t *testing.T) {
 	goods := h.exposed("10", "1")
 	sales := app.NewServices(h.Parts, h.settings).Sales
 	sales.Store = closedMeanwhile{sales.Store}
-	_, err := sales.Change(t.Context(), seckill.Actor{ID: "70", Role: seckill.Merchant}, h.id(goods),
+	_, err := sales.Change(t.Context(),
+		seckill.Actor{ID: "70", Role: seckill.Merchant}, h.id(goods),
 		salechange.Change{StockDelta: -4}, salechange.IdempotencyKey{})
 	require.ErrorContains(t, err, "CONFLICT: the sale is closed")
 	h.exact(goods, 10, 10, 0)

@@ -76,8 +76,9 @@ func TestMerchantOrders_AreShippedOrRefunded(t *testing.T) {
 	h.does(merchant(), "GET", "/admin/sales/"+goods+"/orders", "")
 	h.refuses("FORBIDDEN", ann, "GET", "/admin/sales/"+goods+"/orders?format=csv", "")
 	r = h.does(merchant(), "GET", "/admin/sales/"+goods+"/orders?format=csv", "")
-	require.Contains(t, r.Body, `,UPS,1Z 9,Ann Lee,'+44 20 7946 0000,ann@example.org,1 High Street,,`+
-		`London,SW1A 1AA,GB,`)
+	require.Contains(t, r.Body,
+		`,UPS,1Z 9,Ann Lee,'+44 20 7946 0000,ann@example.org,1 High Street,,`+
+			`London,SW1A 1AA,GB,`)
 
 	for range 2 {
 		h.does(merchant(), "POST", "/admin/orders/"+returned+"/refund", "")

@@ -84,8 +84,8 @@ func (h fixture) TestSaleDetails_AreKept(t *testing.T) {
 	h.mustChange(other.GoodsID, salechange.Change{ExternalID: new("SKU-1"), Metadata: new("")})
 	require.Equal(t, "SKU-1", h.sale(other.GoodsID).Details.ExternalID)
 	third := h.draft(1, 1, 1)
-	_, err = h.Change(t.Context(), third.GoodsID, salechange.Change{ExternalID: new("sku-1")}, noKey,
-		today)
+	_, err = h.Change(t.Context(), third.GoodsID,
+		salechange.Change{ExternalID: new("sku-1")}, noKey, today)
 	requireConflict(t, err)
 	h.mustChange(sale.GoodsID, salechange.Change{ExternalID: new("")})
 	h.mustChange(third.GoodsID, salechange.Change{ExternalID: new("sku-1")})

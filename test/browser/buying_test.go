@@ -256,7 +256,8 @@ func aWrongClock(t *testing.T, h fixture) {
 	v.becomes("right", `/Starts in (1:|01:00:00|59:[0-9][0-9])/.test(
 		`+element(goods, "when")+`.innerText)`)
 	v.sees(card(goods)+" .buy", "Not yet")
-	require.Equal(t, "not-allowed", ask[string](v, `getComputedStyle(`+element(goods, "buy")+`).cursor`),
+	require.Equal(t, "not-allowed",
+		ask[string](v, `getComputedStyle(`+element(goods, "buy")+`).cursor`),
 		"a button without effect has the cursor of one")
 }
 

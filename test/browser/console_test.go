@@ -80,7 +80,8 @@ func TestConsole_PublishesEditsAndCopies(t *testing.T) {
 
 			mei.run(`window.stream.dispatchEvent(new Event('error'));
 				window.stale = document.getElementById('ledger').innerText`)
-			require.Contains(t, ask[string](mei, `window.stale`), "Stock ledger: no connection, figures of",
+			require.Contains(t, ask[string](mei, `window.stale`),
+				"Stock ledger: no connection, figures of",
 				"figures without a connection are not in balance")
 			mei.sees("#ledger", "Stock ledger: in balance")
 			mei.losesTheNetwork()

@@ -16,8 +16,9 @@ import (
 // table of docs/how-to/scale.md. It takes a minute and a half:
 // go test -tags measure ./test/e2e -run Scaling_Table.
 func TestScaling_Table(t *testing.T) {
-	fmt.Fprintln(os.Stdout, "| APIs | consumers | Redis calls per request | paths beyond rate × time "+
-		"| bound | API memory, most |\n|--:|--:|--:|--:|--:|--:|")
+	fmt.Fprintln(os.Stdout,
+		"| APIs | consumers | Redis calls per request | paths beyond rate × time "+
+			"| bound | API memory, most |\n|--:|--:|--:|--:|--:|--:|")
 	for _, n := range [][2]int{{1, 1}, {2, 2}, {4, 3}, {8, 4}} {
 		t.Run(fmt.Sprintf("%d APIs", n[0]), func(t *testing.T) { rushOver(t, n[0], n[1]) })
 	}

@@ -70,7 +70,8 @@ func TestProbe_EmptyDatabaseIsNotMigrated(t *testing.T) {
 	database := up.mysqlServer()
 	database.probe(t.Context(), up.Log)
 	require.Contains(t, log.String(), "the database is not migrated")
-	require.Regexp(t, `empty\.db has migration 0 and this program needs \d+: run seckillctl migrate`,
+	require.Regexp(t,
+		`empty\.db has migration 0 and this program needs \d+: run seckillctl migrate`,
 		log.String())
 	log.Reset()
 	require.NoError(t, up.Store.Migrate(t.Context()))

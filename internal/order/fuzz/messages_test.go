@@ -64,7 +64,8 @@ func FuzzDecodeLine(f *testing.F) {
 			require.True(t, errors.Is(err, message.ErrMalformed), "%v", err)
 			return
 		}
-		require.True(t, userid.Valid(l.BuyerID) && l.Quantity > 0 && l.Quantity <= seckill.MaxPerBuyerLimit,
+		require.True(t,
+			userid.Valid(l.BuyerID) && l.Quantity > 0 && l.Quantity <= seckill.MaxPerBuyerLimit,
 			"%+v", l)
 		text := message.EncodeLine(l)
 		require.False(t, bytes.ContainsRune(text, '\n'))

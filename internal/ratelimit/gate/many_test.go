@@ -169,7 +169,8 @@ func TestGate_RetryAfterOfASharedCallIsTrue(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			onStores(t, func(t *testing.T, store gate.Store, clock *testclock.Clock) {
-				c := newCrowd(t, "{rules: [{name: r, by: [goods], algorithm: token_bucket, "+rule+"}]}",
+				c := newCrowd(t,
+					"{rules: [{name: r, by: [goods], algorithm: token_bucket, "+rule+"}]}",
 					store, clock.Now)
 				require.Len(t, c.rush(t, 64), 50)
 				for range 3 {

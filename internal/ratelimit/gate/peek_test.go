@@ -38,8 +38,9 @@ func TestPeek_AllowedMeansThatOnePermitWouldBe(t *testing.T) {
 		for _, scope := range []string{"node", "global"} {
 			t.Run(algorithm+", "+scope, func(t *testing.T) {
 				clock := testclock.New()
-				b := book(t, `{rules: [{name: r, permitsPerSecond: 3, scope: `+scope+`, algorithm: `+
-					algorithm+`}]}`)
+				b := book(t,
+					`{rules: [{name: r, permitsPerSecond: 3, scope: `+scope+`, algorithm: `+
+						algorithm+`}]}`)
 				g := newGate(t, b, ratelimit.NewMemory(clock.Now), gate.Options{Now: clock.Now})
 				rule, request := requestOf(t, b)
 				request.MaxWait = 0
