@@ -128,17 +128,13 @@ func change(
 	return row, moves, audit(tx, salechange.ActChange, was, row, now)
 }
 
-// changeRow writes the merchant's columns by compare-and-swap on the version. It does not write the
-// other columns.
+// changeRow writes a changed sale to its locked row, by compare-and-swap on the version. The update
+// has all columns, so that it needs no list of those that a merchant may change.
 func changeRow(tx *gorm.DB, was saleRow, after seckill.Sale, now time.Time) (saleRow, error) {
-	row := rowOfSale(after)
+	row := was.with(after)
 	row.Version, row.Updated = was.Version+1, now.UnixMilli()
 	res := tx.Model(&saleRow{}).Where("goods_id = ? AND version = ?", was.GoodsID, was.Version).
-		Select("title", "price", "total", "stock", "version", "per_buyer_limit",
-			"max_per_buyer_limit", "start_at", "end_at", "rate_algorithm", "permits_per_second",
-			"max_burst_seconds", "max_wait_millis", "admission", "access_code", "updated_at",
-			"description", "image_url", "external_id", "metadata", "currency").
-		Updates(&row)
+		Select("*").Omit("goods_id").Updates(&row) // a sharded database refuses to change its key
 	res.Error = orTaken(res.Error)
 	return row, updateOne(res)
 }

@@ -91,6 +91,18 @@ func (h fixture) TestSaleDetails_AreKept(t *testing.T) {
 	h.mustChange(third.GoodsID, salechange.Change{ExternalID: new("sku-1")})
 }
 
+// TestChange_KeepsTheRebuildAndTheOpening checks that a merchant's change keeps the columns that
+// rebuilds and renewals write without a new version of the row.
+func (h fixture) TestChange_KeepsTheRebuildAndTheOpening(t *testing.T) {
+	sale := h.exposed(10, 1)
+	others := map[string]any{"rebuild_token": 7, "opened_on": "a"}
+	require.NoError(t, h.read(t.Context()).Model(&saleRow{}).
+		Where("goods_id = ?", sale.GoodsID).Updates(others).Error)
+	h.mustChange(sale.GoodsID, salechange.Change{Description: new("green")})
+	row := must.Get(findSale(h.read(t.Context()), sale.GoodsID))(t)
+	require.Equal(t, "green 7 a", fmt.Sprint(row.Description, " ", row.RebuildToken, " ", row.OpenedOn))
+}
+
 // TestChange_RaiseOfAnExposedSaleWritesAStockMove checks that added units of an exposed sale become
 // a stock move for Redis. A new title is refused.
 func (h fixture) TestChange_RaiseOfAnExposedSaleWritesAStockMove(t *testing.T) {

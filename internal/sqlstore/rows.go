@@ -36,31 +36,30 @@ type saleRow struct {
 	Updated          int64  `gorm:"column:updated_at"`
 	Closed           *int64 `gorm:"column:closed_at"`
 	RetiredAt        *int64 `gorm:"column:retired_at"`
-	Description      string
-	ImageURL         string
+	seckill.Details  `gorm:"embedded"`
 	ExternalID       *string
 	Metadata         *string
-	Currency         string
 }
 
 func (saleRow) TableName() string { return "sales" }
 
-// rowOfSale converts a sale. It omits columns without a field in seckill.Sale: the rebuild token,
-// the opening, and when the sale was closed and retired. Change does not write them (changeRow).
-func rowOfSale(s seckill.Sale) saleRow {
-	return saleRow{
-		GoodsID: s.GoodsID, MerchantID: s.MerchantID, Title: s.Title, Price: s.Price,
-		Total: s.Total, Stock: s.Stock, Version: s.Version, Epoch: s.Epoch,
-		PerBuyerLimit: s.PerBuyerLimit, MaxPerBuyerLimit: s.MaxPerBuyerLimit,
-		StartAt: s.StartAt.UnixMilli(), EndAt: s.EndAt.UnixMilli(),
-		RateAlgorithm: s.Rate.Algorithm, PermitsPerSecond: s.Rate.PermitsPerSecond,
-		MaxBurstSeconds: s.Rate.MaxBurstSeconds, MaxWaitMillis: s.Rate.MaxWaitMillis,
-		Admission: s.Admission, AccessCode: cmp.Or(s.AccessCode, seckill.NoCodes), Status: s.Status,
-		Created: s.CreatedAt.UnixMilli(), Updated: s.UpdatedAt.UnixMilli(),
-		Description: s.Details.Description, ImageURL: s.Details.ImageURL,
-		ExternalID: orNull(s.Details.ExternalID), Metadata: orNull(s.Details.Metadata),
-		Currency: s.Details.Currency,
-	}
+// rowOfSale converts a new sale.
+func rowOfSale(s seckill.Sale) saleRow { return saleRow{}.with(s) }
+
+// with returns the row with a sale's fields. The columns without a field in seckill.Sale keep their
+// values: the rebuild token, the opening, and when the sale was closed and retired.
+func (r saleRow) with(s seckill.Sale) saleRow {
+	r.GoodsID, r.MerchantID, r.Title, r.Price = s.GoodsID, s.MerchantID, s.Title, s.Price
+	r.Total, r.Stock, r.Version, r.Epoch = s.Total, s.Stock, s.Version, s.Epoch
+	r.PerBuyerLimit, r.MaxPerBuyerLimit = s.PerBuyerLimit, s.MaxPerBuyerLimit
+	r.StartAt, r.EndAt = s.StartAt.UnixMilli(), s.EndAt.UnixMilli()
+	r.RateAlgorithm, r.PermitsPerSecond = s.Rate.Algorithm, s.Rate.PermitsPerSecond
+	r.MaxBurstSeconds, r.MaxWaitMillis = s.Rate.MaxBurstSeconds, s.Rate.MaxWaitMillis
+	r.Admission, r.AccessCode = s.Admission, cmp.Or(s.AccessCode, seckill.NoCodes)
+	r.Status, r.Created, r.Updated = s.Status, s.CreatedAt.UnixMilli(), s.UpdatedAt.UnixMilli()
+	r.Details, r.ExternalID = s.Details, orNull(s.Details.ExternalID)
+	r.Metadata = orNull(s.Details.Metadata)
+	return r
 }
 
 // orNull returns nil for an empty text.
@@ -72,6 +71,7 @@ func orNull(text string) *string {
 }
 
 func (r saleRow) sale() seckill.Sale {
+	r.Details.ExternalID, r.Details.Metadata = text(r.ExternalID), text(r.Metadata)
 	return seckill.Sale{
 		GoodsID: r.GoodsID, MerchantID: r.MerchantID, Title: r.Title, Price: r.Price,
 		Total: r.Total, Stock: r.Stock, Version: r.Version, Epoch: r.Epoch,
@@ -83,11 +83,7 @@ func (r saleRow) sale() seckill.Sale {
 		},
 		Admission: r.Admission, AccessCode: r.AccessCode, Status: r.Status,
 		CreatedAt: timeOf(&r.Created), UpdatedAt: timeOf(&r.Updated),
-		Retired: r.RetiredAt != nil,
-		Details: seckill.Details{
-			Description: r.Description, ImageURL: r.ImageURL, ExternalID: text(r.ExternalID),
-			Metadata: text(r.Metadata), Currency: r.Currency,
-		},
+		Retired: r.RetiredAt != nil, Details: r.Details,
 	}
 }
 
