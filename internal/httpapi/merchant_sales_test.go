@@ -2,7 +2,10 @@ package httpapi_test
 
 import (
 	"context"
+	"encoding/json"
+	"maps"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -12,7 +15,9 @@ import (
 
 	"flashsale.dev/seckill/internal/order/inventory"
 	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/testing/apicheck"
 	"flashsale.dev/seckill/internal/testing/badrequests"
+	"flashsale.dev/seckill/internal/testing/must"
 )
 
 func TestCreateSale_CreatesADraft(t *testing.T) {
@@ -98,34 +103,84 @@ func TestCreateSale_AcceptsAnyTitle(t *testing.T) {
 	}
 }
 
-// TestSaleDetails_AreStoredAndShown checks the details of a sale from its creation to the public
-// page, and that a change of one keeps the others.
-func TestSaleDetails_AreStoredAndShown(t *testing.T) {
+// TestSale_KeepsEveryField checks that each field that a merchant may set is stored, shown, changed
+// and recorded. The document of the API has the names, so that no new field is forgotten.
+func TestSale_KeepsEveryField(t *testing.T) {
 	t.Parallel()
 	h := newFixture(t)
-	const details = `{"description":"Two\nlines","imageUrl":"https://example.com/a.png",` +
-		`"externalId":"SKU-1","metadata":{"season":"spring","box":"7"},"currency":"JPY"}`
-	body := badrequests.NewSale("rate", `{}`)
-	created := h.want(201, h.as(merchant(), "POST", "/admin/sales",
-		body[:len(body)-1]+","+details[1:]))
-	one := "/admin/sales/" + dataOf[struct{ GoodsID string }](h, created).GoodsID
-	for _, r := range []reply{created, h.as(merchant(), "GET", one, "")} {
-		for _, member := range []string{
-			`"total":10`, `"description":"Two\nlines"`, `"imageUrl":"https://example.com/a.png"`,
-			`"externalId":"SKU-1"`, `"metadata":{"box":"7","season":"spring"}`, `"currency":"JPY"`,
-		} {
-			require.Contains(t, r.Body, member)
+	document := must.Get(apicheck.Load())(t)
+	first := sale{
+		"title": "Tea", "price": 5, "stock": 7, "startAt": "2026-01-01T00:00:00.000Z",
+		"endAt": "2098-01-01T00:00:00.000Z", "perBuyerLimit": 3,
+		"rate": sale{
+			"algorithm": "token_bucket", "permitsPerSecond": 2, "maxBurstSeconds": 3, "maxWaitMillis": 4,
+		},
+		"admission": "waitingRoom", "accessCode": "shared", "description": "Two\nlines",
+		"imageUrl": "https://example.com/a.png", "externalId": "SKU-1",
+		"metadata": sale{"season": "spring", "box": "7"}, "currency": "JPY",
+	}
+	then := sale{
+		"title": "Cup", "price": 6, "startAt": "2026-01-02T00:00:00.000Z",
+		"endAt": "2098-01-02T00:00:00.000Z", "perBuyerLimit": 4,
+		"rate": sale{
+			"algorithm": "reserve", "permitsPerSecond": 5, "maxBurstSeconds": 6, "maxWaitMillis": 7,
+		},
+		"admission": "rate", "accessCode": "single", "description": "green",
+		"imageUrl": "https://example.com/b.png", "externalId": "SKU-2",
+		"metadata": sale{"a": "b"}, "currency": "EUR",
+	}
+	names := func(s sale) []string { return slices.Collect(maps.Keys(s)) }
+	text := func(s sale) string { return string(must.Get(json.Marshal(s))(t)) }
+	_, fields := document.Fields("POST", "/admin/sales")
+	require.ElementsMatch(t, fields, names(first))
+	one := "/admin/sales/" + h.draft(first)
+	_, fields = document.Fields("PATCH", one)
+	require.ElementsMatch(t, fields, append(names(then), "stockDelta"))
+	shows := func(path string, want sale) {
+		shown := dataOf[map[string]any](h, h.want(200, h.as(merchant(), "GET", path, "")))
+		for name, value := range want {
+			require.JSONEq(t, text(sale{name: value}), text(sale{name: shown[name]}), path)
 		}
 	}
+	shows(one, first)
+	h.want(200, h.as(merchant(), "PATCH", one, text(then)))
+	shows(one, then)
+
+	recorded := h.want(200, h.as(merchant(), "GET", one+"/audit?limit=1", "")).Body
+	for name, value := range then {
+		if of, ok := value.(sale); ok && name == "rate" {
+			for _, member := range names(of) {
+				require.Equal(t, 2, strings.Count(recorded, `"rate.`+member+`":`), member)
+			}
+		} else {
+			require.Equal(t, 2, strings.Count(recorded, `"`+name+`":`), name)
+		}
+	}
+	h.want(200, h.as(merchant(), "POST", one+"/expose", ""))
+	for _, own := range []string{"rate", "externalId", "metadata"} { // buyers do not see these
+		delete(then, own)
+	}
+	shows(one[len("/admin"):], then)
+}
+
+// TestSaleDetails_CanBeTakenBack checks what a change of the details refuses and removes, and that
+// it keeps the others.
+func TestSaleDetails_CanBeTakenBack(t *testing.T) {
+	t.Parallel()
+	h := newFixture(t)
+	goods := h.sell(sale{
+		"description": "Two\nlines", "imageUrl": "https://example.com/a.png", "externalId": "SKU-1",
+		"metadata": sale{"season": "spring"}, "currency": "JPY",
+	})
+	one := "/admin/sales/" + goods
 	again := h.want(409, h.as(merchant(), "POST", "/admin/sales",
 		badrequests.NewSale("externalId", `"SKU-1"`)))
 	require.Contains(t, string(again.Data), "externalId")
-	h.want(200, h.as(merchant(), "POST", one+"/expose", ""))
 	require.Equal(t, "CONFLICT", h.as(merchant(), "PATCH", one, `{"currency":"EUR"}`).Reason)
 	changed := h.want(200, h.as(merchant(), "PATCH", one, `{"imageUrl":"","metadata":{"a":"b"}}`))
 	require.Contains(t, changed.Body, `"metadata":{"a":"b"}`)
 	require.NotContains(t, changed.Body, "imageUrl")
-	public := h.want(200, h.ask("GET", one[len("/admin"):], ""))
+	public := h.want(200, h.ask("GET", "/sales/"+goods, ""))
 	require.Contains(t, public.Body, `"description":"Two\nlines","currency":"JPY"`)
 	for _, own := range []string{"metadata", "externalId", "imageUrl"} {
 		require.NotContains(t, public.Body, own)
