@@ -15,6 +15,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"flashsale.dev/seckill/internal/event"
+	"flashsale.dev/seckill/internal/httpapi/params"
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/order/shipping"
 	"flashsale.dev/seckill/internal/seckill"
@@ -25,7 +26,7 @@ const exportPage = 500
 
 // wantsCSV reports whether the client requests a file: by the field format, else by Accept.
 func wantsCSV(r *request) bool {
-	format := r.OneOf("format", "", "csv", "json")
+	format := params.OneOf(r.Fields, "format", "", "csv", "json")
 	return format == "csv" ||
 		format == "" && prefers(r.header, "text/csv")
 }

@@ -126,20 +126,19 @@ func metadata(p *params.Fields) string { return seckill.MetadataOf(p.Texts("meta
 
 // saleAdmission takes the way of admission.
 func saleAdmission(p *params.Fields) seckill.Admission {
-	return seckill.Admission(p.OneOf("admission", string(seckill.ByRate), string(seckill.ByRate),
-		string(seckill.ByWaitingRoom)))
+	return params.OneOf(p, "admission", seckill.ByRate, seckill.ByRate, seckill.ByWaitingRoom)
 }
 
 // saleAccessCode takes which access codes buyers need.
 func saleAccessCode(p *params.Fields) seckill.AccessCode {
-	return seckill.AccessCode(p.OneOf("accessCode", string(seckill.NoCodes),
-		string(seckill.NoCodes), string(seckill.SharedCodes), string(seckill.SingleCodes)))
+	return params.OneOf(p, "accessCode", seckill.NoCodes,
+		seckill.NoCodes, seckill.SharedCodes, seckill.SingleCodes)
 }
 
 // saleRate takes the rate of random paths; each absent field has its default.
 func saleRate(p *params.Fields, def seckill.Rate) seckill.Rate {
 	return seckill.Rate{
-		Algorithm:        p.OneOf("rate.algorithm", def.Algorithm, rateAlgorithms()...),
+		Algorithm:        params.OneOf(p, "rate.algorithm", def.Algorithm, rateAlgorithms()...),
 		PermitsPerSecond: p.FloatOr("rate.permitsPerSecond", def.PermitsPerSecond),
 		MaxBurstSeconds:  p.FloatOr("rate.maxBurstSeconds", def.MaxBurstSeconds),
 		MaxWaitMillis: p.IntOr("rate.maxWaitMillis", def.MaxWaitMillis, 0,

@@ -2,11 +2,18 @@ package httpapi
 
 import (
 	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"go/types"
 	"maps"
 	"net/http"
 	"os"
+	"path/filepath"
+	"reflect"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -15,11 +22,16 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"flashsale.dev/seckill/internal/apierror"
+	"flashsale.dev/seckill/internal/apikey"
+	"flashsale.dev/seckill/internal/event"
 	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/order/payment"
 	"flashsale.dev/seckill/internal/ratelimit/rules"
 	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/seckill/salechange"
 	"flashsale.dev/seckill/internal/testing/apicheck"
 	"flashsale.dev/seckill/internal/testing/must"
+	"flashsale.dev/seckill/internal/webhook"
 )
 
 type node = map[string]any
@@ -122,22 +134,72 @@ func resolve(t *testing.T, doc, n node) node {
 	return n
 }
 
-func TestOpenAPI_HasEveryReasonAndStatus(t *testing.T) {
-	doc := openAPI(t)
-	reasons := []apierror.Reason{
-		reasonOK, reasonCreated, reasonQueued, reasonMethodNotAllowed, reasonInternal,
-		apierror.BadRequest, apierror.Unauthenticated, apierror.Forbidden, apierror.BadPath,
-		apierror.CodeRequired, apierror.CodeInvalid, apierror.CodeUsed, apierror.NotFound,
-		apierror.NotStarted, apierror.Ended, apierror.SoldOut, apierror.LimitReached,
-		apierror.Conflict, apierror.RateLimited, apierror.Waiting, apierror.Unavailable,
+// TestOpenAPI_HasEveryWord checks that the document's enumerations have exactly the constants of
+// their types, and that each reason has a status of its own.
+func TestOpenAPI_HasEveryWord(t *testing.T) {
+	requireEverywhere(t, reasonOK)
+	requireEverywhere(t, order.Queued, order.Statuses()...)
+	requireEverywhere(t, order.FailedLost, order.FailureReasons()...)
+	requireEverywhere(t, event.SaleClosed, event.Types()...)
+	requireEverywhere(t, salechange.ActCreate, salechange.Actions()...)
+	requireEverywhere(t, apikey.SalesRead, apikey.Scopes()...)
+	requireEverywhere(t, seckill.Upcoming)
+	requireEverywhere(t, seckill.Draft)
+	requireEverywhere(t, seckill.ByWaitingRoom)
+	requireEverywhere(t, seckill.SharedCodes)
+	requireEverywhere(t, webhook.Dead)
+	requireEverywhere(t, webhook.BadTLS)
+	requireEverywhere(t, payment.RefundDispute)
+	requireEverywhere(t, payment.ReversalDispute)
+	for _, r := range constants[apierror.Reason](t) {
+		require.True(t, r == reasonInternal || statusOf(r) != http.StatusInternalServerError,
+			"statusOf lacks %s", r)
 	}
-	require.ElementsMatch(t, reasons, words[apierror.Reason](t, doc, "Reason"))
-	require.ElementsMatch(t, words[order.Status](t, doc, "OrderStatus"), []order.Status{
-		order.Queued, order.Created, order.Paid, order.Cancelled, order.Expired, order.Failed,
+}
+
+// requireEverywhere checks that each enumeration of the document that has one constant of a type
+// has all of them, and that the list of the type, if it has one, does too.
+func requireEverywhere[T ~string](t *testing.T, one T, list ...T) {
+	t.Helper()
+	all, found := constants[T](t), false
+	if list != nil {
+		require.ElementsMatch(t, all, list)
+	}
+	walk(openAPI(t), func(n node) {
+		if values, _ := n["enum"].([]any); slices.Contains(values, any(string(one))) {
+			found = true
+			var words []T
+			for _, v := range values {
+				words = append(words, T(v.(string)))
+			}
+			require.ElementsMatch(t, all, words, "%s in openapi.yaml", reflect.TypeFor[T]())
+		}
 	})
-	require.ElementsMatch(t, words[seckill.Phase](t, doc, "Phase"), []seckill.Phase{
-		seckill.Upcoming, seckill.Ongoing, seckill.PhaseSoldOut, seckill.PhaseEnded,
-	})
+	require.True(t, found, one)
+}
+
+// constants returns the constants of a type without the empty one. It reads the sources of the
+// type's package and of this one, because no list in a program can be checked for what it lacks.
+func constants[T ~string](t *testing.T) (all []T) {
+	of := reflect.TypeFor[T]()
+	home := ".." + strings.TrimPrefix(of.PkgPath(), "flashsale.dev/seckill/internal")
+	for dir, name := range map[string]string{home: of.Name(), ".": of.String()} {
+		for _, file := range must.Get(filepath.Glob(dir + "/*.go"))(t) {
+			source := must.Get(parser.ParseFile(token.NewFileSet(), file, nil, 0))(t)
+			ast.Inspect(source, func(n ast.Node) bool {
+				spec, ok := n.(*ast.ValueSpec)
+				if ok && spec.Type != nil && types.ExprString(spec.Type) == name && spec.Values != nil {
+					value, err := strconv.Unquote(types.ExprString(spec.Values[0]))
+					require.NoError(t, err, "%s: %s", file, spec.Names[0])
+					if value != "" {
+						all = append(all, T(value))
+					}
+				}
+				return true
+			})
+		}
+	}
+	return all
 }
 
 // TestOpenAPI_HasEveryAnswerOfAuthentication checks that an operation that may refuse a token has
@@ -159,15 +221,6 @@ func TestOpenAPI_HasEveryAnswerOfAuthentication(t *testing.T) {
 			require.Subset(t, statuses, []string{"429", "503"}, "%s %s", method, r.path)
 		}
 	}
-}
-
-// words returns the values of a schema of the document.
-func words[T ~string](t *testing.T, doc node, schema ...string) (out []T) {
-	components := under(t, doc, "components", "schemas")
-	for _, w := range under(t, components, schema...)["enum"].([]any) {
-		out = append(out, T(w.(string)))
-	}
-	return out
 }
 
 // TestOpenAPI_HasEveryGuard checks that every call with a rate limit documents 429. Every call that
@@ -215,7 +268,7 @@ func TestOpenAPI_HasAnExampleOfEveryReason(t *testing.T) {
 		}
 		require.IsType(t, node{}, n["data"])
 	})
-	require.ElementsMatch(t, words[apierror.Reason](t, doc, "Reason"),
+	require.ElementsMatch(t, constants[apierror.Reason](t),
 		slices.Collect(maps.Keys(shown)))
 }
 

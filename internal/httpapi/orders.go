@@ -196,8 +196,7 @@ func (a *api) orderPage(
 
 // statusOrAll takes the filter of a list; "" is all.
 func statusOrAll(p *params.Fields) order.Status {
-	return order.Status(p.OneOf("status", "", string(order.Queued), string(order.Created),
-		string(order.Paid), string(order.Cancelled), string(order.Expired), string(order.Failed)))
+	return params.OneOf(p, "status", "", order.Statuses()...)
 }
 
 func orderKey(o order.Order) string { return orderCursor + o.OrderSn }

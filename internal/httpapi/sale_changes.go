@@ -26,7 +26,7 @@ func (a *api) changeSale(ctx context.Context, r *request) (response, error) {
 // saleChange takes the fields of a change. A stock change is relative, so that it is safe
 // while buyers reserve units.
 func saleChange(p *params.Fields) salechange.Change {
-	algorithm := func(name string) string { return p.OneOf(name, "", rateAlgorithms()...) }
+	algorithm := func(name string) string { return params.OneOf(p, name, "", rateAlgorithms()...) }
 	c := salechange.Change{
 		Title:         params.Optional(p, "title", p.Text),
 		Price:         params.Optional(p, "price", p.Int),
@@ -120,11 +120,9 @@ func (a *api) auditOfSale(ctx context.Context, r *request) (response, error) {
 // auditTrail is GET /admin/audit: what the actor may see of the whole log.
 func (a *api) auditTrail(ctx context.Context, r *request) (response, error) {
 	limit, before := r.limit(), r.cursor(auditCursor, isUUID)
-	actions := make([]string, 0, len(salechange.Actions()))
-	for _, action := range salechange.Actions() {
-		actions = append(actions, string(action))
+	f := salechange.AuditFilter{
+		Action: params.OneOf(r.Fields, "action", "", salechange.Actions()...),
 	}
-	f := salechange.AuditFilter{Action: salechange.Action(r.OneOf("action", "", actions...))}
 	var lookup func() error
 	if r.Has("goodsId") {
 		f.GoodsID = r.ID("goodsId")

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 
+	"flashsale.dev/seckill/internal/httpapi/params"
 	"flashsale.dev/seckill/internal/seckill"
 )
 
@@ -40,8 +41,8 @@ func (a *api) newSaleResponse(v seckill.View) saleResponse {
 // number of visitors.
 func (a *api) listSales(ctx context.Context, r *request) (response, error) {
 	limit, below := r.limit(), r.cursorID()
-	phase := seckill.Phase(r.OneOf("phase", "", string(seckill.Upcoming), string(seckill.Ongoing),
-		string(seckill.PhaseSoldOut), string(seckill.PhaseEnded)))
+	phase := params.OneOf(r.Fields, "phase", "",
+		seckill.Upcoming, seckill.Ongoing, seckill.PhaseSoldOut, seckill.PhaseEnded)
 	if err := r.checked(ctx); err != nil {
 		return response{}, err
 	}

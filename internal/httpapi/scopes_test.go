@@ -8,7 +8,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/apikey"
-	"flashsale.dev/seckill/internal/httpapi/web"
 	"flashsale.dev/seckill/internal/seckill"
 )
 
@@ -61,13 +60,4 @@ func TestOpenAPI_HasEveryScope(t *testing.T) {
 		}
 		require.Equal(t, r.scope, found, r.path)
 	}
-	require.Equal(t, apikey.Scopes(), words[apikey.Scope](t, doc, "ApiKeyScope"))
-	var offered []apikey.Scope
-	for _, s := range (web.Page{}).Scopes() {
-		offered = append(offered, apikey.Scope(s))
-		for _, lang := range web.Langs() {
-			require.NotEmpty(t, site(t).Words(lang)["keyScope."+s], "%s: %s", lang, s)
-		}
-	}
-	require.Equal(t, apikey.Scopes(), offered, "on the page of keys")
 }

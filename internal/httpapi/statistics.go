@@ -73,10 +73,10 @@ func (a *api) statistics(
 	if v.Status != seckill.Draft {
 		shown.Phase = v.Phase()
 	}
-	for _, s := range []order.Status{
-		order.Created, order.Paid, order.Cancelled, order.Expired, order.Failed,
-	} {
-		shown.Orders[s] = countResponse(f.Orders[s])
+	for _, s := range order.Statuses() {
+		if s != order.Queued { // MySQL does not have these
+			shown.Orders[s] = countResponse(f.Orders[s])
+		}
 	}
 	return ok(shown), nil
 }

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"io/fs"
 	"maps"
+	"net/http"
 	"os"
 	"reflect"
 	"regexp"
@@ -13,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/apierror"
+	"flashsale.dev/seckill/internal/apikey"
 	"flashsale.dev/seckill/internal/event"
 	"flashsale.dev/seckill/internal/httpapi/web"
 	"flashsale.dev/seckill/internal/order"
@@ -29,52 +31,41 @@ func site(t *testing.T) *web.Site {
 // TestPageWords_CoverTheAPI checks that every language has a text for each reason, status, phase
 // and role of the API.
 func TestPageWords_CoverTheAPI(t *testing.T) {
-	doc := openAPI(t)
-	var names []string
-	for _, r := range words[apierror.Reason](t, doc, "Reason") {
-		if statusOf(r) >= 400 {
-			names = append(names, "reason."+string(r))
-		}
-	}
-	for _, s := range words[order.Status](t, doc, "OrderStatus") {
-		names = append(names, "status."+string(s))
-	}
-	for _, p := range words[seckill.Phase](t, doc, "Phase") {
-		names = append(names, "phase."+string(p),
-			"card."+map[bool]string{true: "buy", false: string(p)}[p == seckill.Ongoing])
-	}
-	for _, f := range words[order.FailureReason](t, doc, "Order", "properties", "failureReason") {
-		names = append(names, "failure."+string(f))
-	}
-	choices := web.Page{}.EventTypes()
-	require.Len(t, choices, len(event.Types()))
-	for _, e := range event.Types() {
-		require.Contains(t, choices, string(e))
-		names = append(names, "eventType."+string(e))
-	}
-	for _, action := range words[salechange.Action](t, doc, "AuditAction") {
-		require.Contains(t, salechange.Actions(), action)
-		names = append(names, "action."+string(action))
-	}
-	for _, is := range slices.Concat(words[string](t, doc, "OwnSale", "properties", "status"),
-		words[string](t, doc, "Admission"), words[string](t, doc, "AccessCode")) {
-		names = append(names, "audit.is."+is)
-	}
+	isSuccess := func(r apierror.Reason) bool { return statusOf(r) < http.StatusBadRequest }
+	reasons := slices.DeleteFunc(constants[apierror.Reason](t), isSuccess)
+	roles := []seckill.Role{seckill.Buyer, seckill.Merchant, seckill.Operator}
+	names := slices.Concat(
+		texts("reason.", reasons), texts("status.", order.Statuses()),
+		texts("failure.", order.FailureReasons()),
+		texts("deadLetter.", order.FailureReasons()), texts("phase.", constants[seckill.Phase](t)),
+		texts("card.", constants[seckill.Phase](t)), texts("eventType.", event.Types()),
+		texts("keyScope.", apikey.Scopes()), texts("action.", salechange.Actions()),
+		texts("audit.is.", constants[seckill.Status](t)),
+		texts("audit.is.", constants[seckill.Admission](t)),
+		texts("audit.is.", constants[seckill.AccessCode](t)),
+		texts("role.", roles), texts("session.as.", roles),
+	)
 	for field := range reflect.TypeFor[salechange.Change]().Fields() {
 		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 		if name != "rate" { // the audit log has the fields of a rate
 			names = append(names, "value."+name)
 		}
 	}
-	for _, r := range []seckill.Role{seckill.Buyer, seckill.Merchant, seckill.Operator} {
-		names = append(names, "role."+string(r), "session.as."+string(r))
-	}
+	names[slices.Index(names, "card."+string(seckill.Ongoing))] = "card.buy"
 	s := site(t)
 	for _, lang := range web.Langs() {
 		for _, name := range names {
 			require.NotEmpty(t, s.Words(lang)[name], "%s has no words for %s", lang, name)
 		}
 	}
+}
+
+// texts returns the names of a family's texts.
+func texts[T ~string](family string, values []T) (names []string) {
+	for _, v := range values {
+		names = append(names, family+string(v))
+	}
+	return names
 }
 
 // TestPageWords_AreTheSameInEveryLanguage checks that all languages have the same texts with the

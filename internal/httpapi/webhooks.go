@@ -170,8 +170,7 @@ func (a *api) deleteWebhook(ctx context.Context, r *request) (response, error) {
 // listDeliveries is GET /admin/webhooks/{id}/deliveries.
 func (a *api) listDeliveries(ctx context.Context, r *request) (response, error) {
 	limit, before := r.limit(), r.cursor(deliveryCursor, isUUID)
-	state := webhook.State(r.OneOf("state", "", string(webhook.Pending),
-		string(webhook.Delivered), string(webhook.Dead)))
+	state := params.OneOf(r.Fields, "state", "", webhook.Pending, webhook.Delivered, webhook.Dead)
 	if err := r.Err(); err != nil {
 		return response{}, err
 	}

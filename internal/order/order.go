@@ -19,6 +19,9 @@ const (
 	Failed    Status = "failed"    // final; not written, for its FailureReason
 )
 
+// Statuses lists all states.
+func Statuses() []Status { return []Status{Queued, Created, Paid, Cancelled, Expired, Failed} }
+
 // Final reports whether a status never changes again.
 func (s Status) Final() bool { return s != Queued && s != Created }
 
@@ -69,3 +72,10 @@ const (
 	FailedLost      FailureReason = "LOST"          // its reservation was lost with Redis
 	FailedNoSale    FailureReason = "NO_SUCH_GOODS" // the goods it names do not exist
 )
+
+// FailureReasons lists all reasons.
+func FailureReasons() []FailureReason {
+	return []FailureReason{
+		FailedOversold, FailedOverLimit, FailedMalformed, FailedUnwritten, FailedLost, FailedNoSale,
+	}
+}

@@ -96,11 +96,11 @@ func (f *Fields) List(name string) []string {
 }
 
 // OneOf takes one of the given words, or the default where the field is absent.
-func (f *Fields) OneOf(name, otherwise string, words ...string) string {
+func OneOf[T ~string](f *Fields, name string, otherwise T, words ...T) T {
 	if !f.Has(name) {
 		return otherwise
 	}
-	s := f.Text(name)
+	s := T(f.Text(name))
 	if !slices.Contains(words, s) {
 		f.Reject(name, "must be one of %v", words)
 	}
@@ -137,7 +137,7 @@ func isStrictTime(s string) bool {
 	return utc || zone[:2] < "24" && zone[3:] < "60"
 }
 
-// Optional takes a field with one of the methods above, or returns nil where the field is absent.
+// Optional takes a field with one of the functions above, or returns nil where the field is absent.
 func Optional[T any](f *Fields, name string, take func(name string) T) *T {
 	if !f.Has(name) {
 		return nil

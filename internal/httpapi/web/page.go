@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"flashsale.dev/seckill/internal/apikey"
 	"flashsale.dev/seckill/internal/event"
 	"flashsale.dev/seckill/internal/seckill/salechange"
 )
@@ -195,20 +196,13 @@ func (u User) Called(p Page) string {
 }
 
 // Scopes are the choices of a new API key.
-func (p Page) Scopes() []string {
-	return []string{"sales:read", "sales:write", "orders:read", "orders:write", "webhooks:write"}
-}
+func (p Page) Scopes() []apikey.Scope { return apikey.Scopes() }
 
 // AuditActions are the choices of the filter of the audit trail.
 func (p Page) AuditActions() []salechange.Action { return salechange.Actions() }
 
 // EventTypes are the choices of a webhook.
-func (p Page) EventTypes() []string {
-	return []string{
-		"order.created", "order.paid", "order.cancelled", "order.expired", "order.failed",
-		"order.shipped", "sale.exposed", "sale.sold_out", "sale.closed",
-	}
-}
+func (p Page) EventTypes() []event.Type { return event.Types() }
 
 // DeliveryStates are the choices of the filter of a webhook's deliveries.
 func (p Page) DeliveryStates() []string { return []string{"pending", "delivered", "dead"} }
