@@ -188,7 +188,7 @@ func constants[T ~string](t *testing.T) (all []T) {
 			source := must.Get(parser.ParseFile(token.NewFileSet(), file, nil, 0))(t)
 			ast.Inspect(source, func(n ast.Node) bool {
 				spec, ok := n.(*ast.ValueSpec)
-				if ok && spec.Type != nil && types.ExprString(spec.Type) == name && spec.Values != nil {
+				if ok && types.ExprString(spec.Type) == name && spec.Values != nil {
 					value, err := strconv.Unquote(types.ExprString(spec.Values[0]))
 					require.NoError(t, err, "%s: %s", file, spec.Names[0])
 					if value != "" {

@@ -7,12 +7,11 @@ import (
 )
 
 // Outcome is the result of one transaction, by order number. Each number of the batch is in exactly
-// one of Created, Failed, Existing and Parked.
+// one of Created, Failed and Existing, unless it is parked: a late order that waits for units.
 type Outcome struct {
 	Created  []string                 // written now as created
 	Failed   map[string]FailureReason // written now as failed, with dead letter and move
 	Existing map[string]Status        // written before
-	Parked   []string                 // late orders without a row that wait for units
 	Moves    []StockMove              // to apply to Redis after the commit
 }
 

@@ -358,7 +358,8 @@ func (h *fixture) park(goods int64, late ...reservation.OrderLine) {
 		GoodsID: goods, Park: true, Lines: late,
 		Times: order.Times{Now: now, PayBy: now.Add(time.Hour)},
 	}))(h.t)
-	require.Len(h.t, out.Parked, len(late))
+	require.Empty(h.t, out.Created)
+	require.Empty(h.t, out.Failed)
 }
 
 func (h *fixture) retired(goods int64) bool {

@@ -98,7 +98,7 @@ func writeBatch(tx *gorm.DB, sale saleRow, b orderwriter.Batch) (order.Outcome, 
 	}
 	fresh = without(fresh, late)
 	if len(fresh)+len(lost) == 0 {
-		return order.Outcome{Existing: existing, Parked: numbersOf(late)}, nil
+		return order.Outcome{Existing: existing}, nil
 	}
 	held, err := holdings(tx, b.GoodsID, buyers(fresh))
 	if err != nil {
@@ -111,7 +111,7 @@ func writeBatch(tx *gorm.DB, sale saleRow, b orderwriter.Batch) (order.Outcome, 
 	if err := p.addTombstones(lost, b); err != nil {
 		return order.Outcome{}, err
 	}
-	p.out.Existing, p.out.Parked = existing, numbersOf(late)
+	p.out.Existing = existing
 	return p.out, p.write(tx)
 }
 

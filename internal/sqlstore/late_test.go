@@ -43,8 +43,8 @@ func (h fixture) TestWriteBatch_ParksLateOrders(t *testing.T) {
 	b.Epoch, b.Adopted = now.Epoch, map[string]int64{adopted.OrderSn: 1}
 	for range 2 {
 		out := h.write(b)
-		require.Equal(t, []string{late.OrderSn}, out.Parked)
 		require.Empty(t, out.Failed)
+		require.NotContains(t, out.Existing, late.OrderSn)
 	}
 	require.Equal(t, []string{late.OrderSn}, h.parked(sale.GoodsID))
 	require.Equal(t, []int64{sale.GoodsID}, must.Get(h.LateGoods(t.Context(), 0, 10))(t))
@@ -74,14 +74,15 @@ func (h fixture) TestParkedOrder_EndsWithItsRow(t *testing.T) {
 	adopted, refused, repeated := h.line(sale, 1, 1), h.line(sale, 2, 1), h.line(sale, 3, 1)
 	now := h.beginEpoch(sale.GoodsID)
 	late := []reservation.OrderLine{adopted, refused, repeated}
-	require.Len(t, h.write(parking(sale.GoodsID, late...)).Parked, 3)
+	h.write(parking(sale.GoodsID, late...))
+	require.Len(t, h.parked(sale.GoodsID), 3)
 
 	b := parking(sale.GoodsID, adopted, repeated)
 	b.Epoch = now.Epoch
 	b.Adopted = map[string]int64{adopted.OrderSn: 1, repeated.OrderSn: 3}
 	written := h.write(b)
 	require.Equal(t, []string{adopted.OrderSn}, written.Created)
-	require.Equal(t, []string{repeated.OrderSn}, written.Parked,
+	require.Contains(t, h.parked(sale.GoodsID), repeated.OrderSn,
 		"other units are another message's")
 	h.writeFailed(sale.GoodsID, refused, order.FailedLost)
 	again := repeated
@@ -101,7 +102,8 @@ func (h fixture) TestBeginEpoch_WritesParkedOrders(t *testing.T) {
 	lines := h.lines(sale, 6)
 	now := h.beginEpoch(sale.GoodsID)
 	h.writeAll(sale.GoodsID, h.line(now, 100, 1))
-	require.Len(t, h.write(parking(sale.GoodsID, lines...)).Parked, 6)
+	h.write(parking(sale.GoodsID, lines...))
+	require.Len(t, h.parked(sale.GoodsID), 6)
 	old := must.Get(h.NextRebuildToken(t.Context(), sale.GoodsID))(t).Number
 	must.Get(h.NextRebuildToken(t.Context(), sale.GoodsID))(t)
 	require.ErrorIs(t, h.writeParkedSingly(t.Context(), sale.GoodsID, old, at(today)),
@@ -129,7 +131,8 @@ func (h fixture) TestRetire_WaitsForParkedOrders(t *testing.T) {
 	late := h.line(sale, 1, 1)
 	now := h.beginEpoch(sale.GoodsID)
 	after := now.EndAt.Add(48 * time.Hour)
-	require.Len(t, h.write(parking(sale.GoodsID, late)).Parked, 1)
+	h.write(parking(sale.GoodsID, late))
+	require.Len(t, h.parked(sale.GoodsID), 1)
 	require.False(t, h.retire(sale.GoodsID, after))
 	move := h.writeFailed(sale.GoodsID, late, order.FailedLost).Moves[0]
 	require.NoError(t, h.MarkReleased(t.Context(), sale.GoodsID, []string{move.ID}, after))
