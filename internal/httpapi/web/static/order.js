@@ -6,6 +6,7 @@ import {answer} from './dialogs.js';
 import './expired.js';
 import {markFields, say} from './form.js';
 import {callWithRetry} from './net.js';
+import {stateOf} from './orderstep.js';
 import {count, moment, money, oneOf, problem, t} from './words.js';
 
 const head = document.getElementById('order');
@@ -26,13 +27,6 @@ async function load() {
   const [found] = got.data.items;
   sale ??= (await callWithRetry('GET', `/admin/sales/${found.goodsId}`)).data;
   show(found);
-}
-
-/** What the order has come to: its status, or shipped or refunded, which the API has in its times. */
-function stateOf(o) {
-  if (o.status === 'paid' && o.shippedAt) return 'shipped';
-  if (o.status === 'cancelled' && o.paidAt) return 'refunded';
-  return o.status;
 }
 
 function show(fresh) {

@@ -1,5 +1,12 @@
-// A buyer's step on an order: pay or cancel. Both are idempotent, so a retry is safe.
+// What an order has come to, and a buyer's step on it: pay or cancel. Both are idempotent, so a
+// retry is safe.
 import {callWithRetry} from './net.js';
+
+/** What the order has come to: its status, or shipped or refunded, which the API has in its times. */
+export function stateOf(o) {
+  if (o.status === 'paid' && o.shippedAt) return 'shipped';
+  return o.status === 'cancelled' && o.paidAt ? 'refunded' : o.status;
+}
 
 /** Takes the step and returns the answer. waiting(answer, secondsLeft) reports the pauses. */
 export async function takeStep(orderSn, name, waiting) {

@@ -7,7 +7,7 @@ import './expired.js';
 import {follow} from './follow.js';
 import {markFields, say} from './form.js';
 import {call, callWithRetry} from './net.js';
-import {takeStep} from './orderstep.js';
+import {stateOf, takeStep} from './orderstep.js';
 import {count, length, money, oneOf, t, zoned} from './words.js';
 
 const page = document.getElementById('purchase');
@@ -18,12 +18,6 @@ let order = null;
 let sale = {};
 let editing = false;
 let busy = false;
-
-/** What the order has come to: its status, or shipped or refunded, which the API has in its times. */
-function stateOf(o) {
-  if (o.status === 'paid' && o.shippedAt) return 'shipped';
-  return o.status === 'cancelled' && o.paidAt ? 'refunded' : o.status;
-}
 
 const overdue = () => order.status === 'created' && now() >= Date.parse(order.payBy);
 
