@@ -16,23 +16,30 @@ func NewAPI(version string) *API {
 	return &API{r, r.newRequests(), r.newLimiter(), r.newReservations(), r.newPublishing()}
 }
 
-// Consumer holds the metrics of an order consumer. A consumer also runs the relay, the reconciler
-// and the rebuilds, which Repairs counts.
+// Workers are the metrics of the background workers, alike in an order consumer and in standalone.
+// Repairs counts the relay, the reconciler and the rebuilds.
+type Workers struct {
+	Writes   *Writes
+	Repairs  *Repairs
+	Lines    *Lines
+	Webhooks *Webhooks
+}
+
+func (r *Registry) newWorkers() Workers {
+	return Workers{r.newWrites(), r.newRepairs(), r.newLines(), r.newWebhooks()}
+}
+
+// Consumer holds the metrics of an order consumer.
 type Consumer struct {
 	*Registry
-	Writes     *Writes
-	Repairs    *Repairs
-	Lines      *Lines
-	Webhooks   *Webhooks
+	Workers
 	Publishing *Publishing
 }
 
 // NewConsumer makes a consumer's metrics. Registry.Connections adds those of its connections.
 func NewConsumer(version string) *Consumer {
 	r := newRegistry(version)
-	return &Consumer{
-		r, r.newWrites(), r.newRepairs(), r.newLines(), r.newWebhooks(), r.newPublishing(),
-	}
+	return &Consumer{r, r.newWorkers(), r.newPublishing()}
 }
 
 // Standalone holds the metrics of both programs in one process, except those of RabbitMQ and of
@@ -42,19 +49,13 @@ type Standalone struct {
 	*Requests
 	*Limiter
 	Reservations *Reservations
-	Writes       *Writes
-	Repairs      *Repairs
-	Lines        *Lines
-	Webhooks     *Webhooks
+	Workers
 }
 
 // NewStandalone makes the metrics of standalone.
 func NewStandalone(version string) *Standalone {
 	r := newRegistry(version)
-	return &Standalone{
-		r, r.newRequests(), r.newLimiter(), r.newReservations(), r.newWrites(), r.newRepairs(),
-		r.newLines(), r.newWebhooks(),
-	}
+	return &Standalone{r, r.newRequests(), r.newLimiter(), r.newReservations(), r.newWorkers()}
 }
 
 // LimitService holds the metrics of ratelimitd. All of them are among the API's.
