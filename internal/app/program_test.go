@@ -2,12 +2,15 @@ package app
 
 import (
 	"flag"
+	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/config"
+	"flashsale.dev/seckill/internal/testing/fakestripe"
+	"flashsale.dev/seckill/internal/testing/must"
 )
 
 func TestStart_WrongCommandLineIsOneLine(t *testing.T) {
@@ -53,4 +56,27 @@ func TestListen_NamesWhatToCorrect(t *testing.T) {
 		_, err = Listen(t.Context(), "-addr", addr)
 		require.ErrorContains(t, err, "(-addr; must be host:port of this machine)")
 	}
+}
+
+// TestNewProvider_HasEveryNameOfTheSetting checks that no name of a provider falls back to the one
+// that takes no money.
+func TestNewProvider_HasEveryNameOfTheSetting(t *testing.T) {
+	cfg := config.Config{HTTP: config.HTTP{Currency: "EUR"}, Payment: config.Payment{
+		StripeKey: fakestripe.Key, WebhookSecret: fakestripe.WebhookSecret,
+		StripeURL: "https://api.stripe.com", PublicURL: "https://sale.example",
+	}}
+	providers := map[string]bool{}
+	for _, s := range config.Settings(config.API) {
+		if s.Name == "SECKILL_PAYMENT_PROVIDER" {
+			for name := range strings.SplitSeq(s.Unit, ", ") {
+				cfg.Payment.Provider = name
+				providers[fmt.Sprintf("%T", must.Get(NewProvider(cfg))(t))] = true
+			}
+			require.Len(t, providers, strings.Count(s.Unit, ", ")+1)
+		}
+	}
+	require.NotEmpty(t, providers)
+	cfg.Payment.Provider = "another"
+	_, err := NewProvider(cfg)
+	require.ErrorContains(t, err, "has no case in app.NewProvider")
 }
