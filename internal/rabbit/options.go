@@ -72,7 +72,7 @@ const (
 	// channels is how many channels a publisher's shards share, at most one per shard.
 	channels = 4
 	// prefetch bounds a stream's unacknowledged messages. A message holds up to 256 orders of some
-	// 200 bytes, so that is at most 26 MB.
+	// 200 bytes, so that is at most 26 MB. For larger messages see maxHeld.
 	prefetch = 512
 
 	heartbeat    = 5 * time.Second // of AMQP; the library gives up a silent peer after three

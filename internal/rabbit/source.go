@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"sync/atomic"
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
@@ -17,6 +18,7 @@ type Source struct {
 	opt    Options
 	first  int // address of shard 0, at random
 	shares *shares
+	few    []atomic.Bool // by shard, and of the dead letters: see maxHeld
 }
 
 var _ order.Source = (*Source)(nil)
@@ -29,6 +31,7 @@ func NewSource(opt Options) (*Source, error) {
 	}
 	return &Source{
 		opt: opt, first: rand.IntN(len(opt.URLs)), shares: newShares(opt.Shards),
+		few: make([]atomic.Bool, opt.Shards+1),
 	}, nil
 }
 
@@ -62,16 +65,16 @@ func (s *Source) Open(ctx context.Context, shard int) (order.Stream, error) {
 
 // OpenDead consumes the dead letters. Several streams share them.
 func (s *Source) OpenDead(ctx context.Context) (order.Stream, error) {
-	st, err := s.open(ctx, 0, deadName, nil, func(*connection) error { return nil })
+	st, err := s.open(ctx, s.opt.Shards, deadName, nil, func(*connection) error { return nil })
 	if err != nil {
 		return nil, fmt.Errorf("open dead letters: %w", err)
 	}
 	return st, nil
 }
 
-// open connects, declares and consumes one queue. It also declares the queue of dead letters.
-// Before that queue exists, at-least-once dead lettering would keep a message beyond its delivery
-// limit in its queue.
+// open connects, declares and consumes one queue. Its turn is the shard, and one more for the queue
+// of dead letters. open declares that queue too: before it exists, at-least-once dead lettering
+// would keep a message beyond its delivery limit in its queue.
 func (s *Source) open(
 	ctx context.Context, turn int, queue string, shares *shares, declare func(*connection) error,
 ) (*stream, error) {
@@ -79,7 +82,7 @@ func (s *Source) open(
 	if err != nil {
 		return nil, err
 	}
-	st := newStream(conn, queue, s.opt, shares)
+	st := newStream(conn, queue, s.opt, shares, &s.few[turn])
 	err = conn.withTimeout(ctx, setupTimeout, func() error {
 		if err := conn.declareDead(); err != nil {
 			return err

@@ -36,15 +36,22 @@ type stream struct {
 	shares      *shares       // nil for dead letters
 	activeSince atomic.Int64  // time of the first delivery, in nanoseconds; 0 before that
 	handedOver  chan struct{} // closed to end the deliveries
+
+	held     held
+	few      *atomic.Bool     // the queue's next stream takes few messages at a time
+	enough   <-chan time.Time // ends a stream that takes few; nil for others
+	tooLarge bool             // the stream has ended itself; valid after running
 }
 
 var _ order.Stream = (*stream)(nil)
 
-func newStream(conn *connection, queue string, opt Options, shares *shares) *stream {
+func newStream(
+	conn *connection, queue string, opt Options, shares *shares, few *atomic.Bool,
+) *stream {
 	st := &stream{
 		conn: conn, queue: queue, opt: opt, out: make(chan order.Delivery),
 		done: make(chan struct{}), shares: shares, handedOver: make(chan struct{}),
-		ended: make(chan *amqp.Error, 1),
+		ended: make(chan *amqp.Error, 1), few: few,
 	}
 	st.close = sync.OnceValue(func() error {
 		st.leave()
@@ -57,6 +64,9 @@ func newStream(conn *connection, queue string, opt Options, shares *shares) *str
 				err = errors.Join(fmt.Errorf("channel ended: %w", reason), err)
 			}
 		default:
+		}
+		if st.tooLarge {
+			err = errors.Join(errTooLarge, err)
 		}
 		return wrap(err, "close stream of %s", st.queue)
 	})
@@ -71,7 +81,11 @@ func (st *stream) consume(args amqp.Table) error {
 		return err
 	}
 	st.ch.NotifyClose(st.ended)
-	if err = st.ch.Qos(prefetch, 0, false); err != nil {
+	messages := prefetch
+	if st.few.Swap(false) {
+		messages, st.enough = fewMessages, time.After(fewFor)
+	}
+	if err = st.ch.Qos(messages, 0, false); err != nil {
 		return wrap(err, "set prefetch")
 	}
 	st.in, err = st.ch.Consume(st.queue, "", false, false, false, false, args)
@@ -96,24 +110,36 @@ func (st *stream) leave() {
 }
 
 // deliver passes deliveries on until Close, until the shard is handed over, or until amqp091-go
-// closes in: when the channel or the connection ends, and when the broker cancels the consumer.
+// closes in: when the channel or the connection ends, and when the broker cancels the consumer. It
+// takes each delivery at once, because the library would keep those that wait and count no bytes.
 func (st *stream) deliver() {
 	defer close(st.out)
 	defer st.leave()
+	var waiting []order.Delivery
 	for {
+		var out chan<- order.Delivery
+		var next order.Delivery
+		if len(waiting) > 0 {
+			out, next = st.out, waiting[0]
+		}
 		select {
 		case d, ok := <-st.in:
 			if !ok {
 				return
 			}
 			st.activeSince.CompareAndSwap(0, time.Now().UnixNano())
-			select {
-			case st.out <- newDelivery(d, st.queue, st.opt.DeliveryLimit):
-			case <-st.handedOver:
-				return
-			case <-st.done:
+			if st.held.add(d.DeliveryTag, len(d.Body)) > maxHeld && st.enough == nil {
+				st.tooLarge = true
+				st.few.Store(true)
+				st.conn.socket.abort()
 				return
 			}
+			waiting = append(waiting, newDelivery(d, st.queue, st.opt.DeliveryLimit))
+		case out <- next:
+			waiting[0].Body = nil // the array keeps the delivery
+			waiting = waiting[1:]
+		case <-st.enough:
+			return
 		case <-st.handedOver:
 			return
 		case <-st.done:
@@ -165,6 +191,7 @@ func (st *stream) Deliveries() <-chan order.Delivery { return st.out }
 // Ack acknowledges the delivery and all before it. It does not wait for the broker. If the
 // connection loses the ack, the broker delivers the messages again.
 func (st *stream) Ack(tag uint64) error {
+	st.held.acknowledge(tag)
 	return wrap(st.ch.Ack(tag, true), "ack %s", st.queue)
 }
 

@@ -147,6 +147,39 @@ func TestStream_CloseWithUnreadDeliveries(t *testing.T) {
 	awaitEnd(t, s)
 }
 
+// TestStream_TakesLargeMessagesFewAtATime fills a queue with more bytes than a consumer may hold.
+// The prefetch alone would deliver all of them at once.
+func TestStream_TakesLargeMessagesFewAtATime(t *testing.T) {
+	const messages, few = 40, 4
+	opt := rabbit.Options{
+		URLs: []string{env.RabbitMQ(t).NewVHost(t)}, PublishTimeout: timeout, StallAfter: timeout,
+	}
+	p, source := runPublisher(t, opt), openSource(t, opt)
+	body := make([]byte, 2<<20)
+	for i := range messages {
+		body[0] = byte(i)
+		require.NoError(t, p.Publish(t.Context(), goods, body))
+	}
+	s := must.Get(source.Open(t.Context(), 0))(t)
+	awaitEnd(t, s)
+	require.ErrorContains(t, s.Close(), "another program publishes to our queue")
+	s = must.Get(source.Open(t.Context(), 0))(t)
+	for i := range messages {
+		d := take(t, s)
+		require.EqualValues(t, i, d.Body[0])
+		if i%few < few-1 {
+			continue
+		}
+		select {
+		case <-s.Deliveries():
+			t.Fatal("a message more than the stream should hold")
+		case <-time.After(100 * time.Millisecond):
+		}
+		require.NoError(t, s.Ack(d.Tag))
+	}
+	require.NoError(t, s.Close())
+}
+
 // TestStream_CloseHasTheBrokersReason makes the broker end a stream, as it does if a batch is
 // acknowledged later than its consumer_timeout permits. Only the broker's reason names what to do.
 func TestStream_CloseHasTheBrokersReason(t *testing.T) {
