@@ -31,7 +31,7 @@ func (w *Writer) failOne(
 	d := newDeadLetter(goodsID, l.OrderSn, reason, l.delivery, body)
 	began := time.Now()
 	var out order.Outcome
-	err := w.retry(ctx, "write a failed order", func() error {
+	err := w.retry(ctx, "write a failed order", goodsID, func() error {
 		now, err := w.Store.Now(ctx)
 		if err != nil {
 			return err
@@ -53,7 +53,9 @@ func (w *Writer) failOne(
 
 // addDeadLetter keeps a message that has no row.
 func (w *Writer) addDeadLetter(ctx context.Context, d order.DeadLetter) error {
-	err := w.retry(ctx, "keep a dead letter", func() error { return w.Store.AddDeadLetter(ctx, d) })
+	err := w.retry(ctx, "keep a dead letter", d.GoodsID, func() error {
+		return w.Store.AddDeadLetter(ctx, d)
+	})
 	if err == nil && w.Metrics != nil {
 		w.Metrics.DeadLettered(d.Reason)
 	}

@@ -24,8 +24,11 @@ const (
 const logAfter = 5 * time.Second
 
 // retry calls try until it succeeds, fails for good, or ctx ends. It repeats only ErrTryAgain. The
-// second attempt follows at once, because most conflicts and adoptions are over by then.
-func (w *Writer) retry(ctx context.Context, operation string, try func() error) error {
+// second attempt follows at once, because most conflicts and adoptions are over by then. The log
+// names the sale: a lock or a trigger may stop one alone, and the others of its queue wait for it.
+func (w *Writer) retry(
+	ctx context.Context, operation string, goodsID int64, try func() error,
+) error {
 	pause, logged := workers.RetryBackoff(), time.Now()
 	for attempt := 1; ; attempt++ {
 		err := try()
@@ -38,7 +41,7 @@ func (w *Writer) retry(ctx context.Context, operation string, try func() error) 
 		if time.Since(logged) >= logAfter {
 			logged = time.Now()
 			w.Log.WarnContext(ctx, "the database still fails, retrying",
-				"operation", operation, "attempt", attempt, "err", err)
+				"operation", operation, "goods_id", goodsID, "attempt", attempt, "err", err)
 		}
 		if attempt > 1 {
 			workers.Sleep(ctx, pause.NextBackOff())

@@ -99,7 +99,7 @@ func (w *Writer) Write(ctx context.Context, batch []received, ack func(n int) er
 			}
 			return w.Store.RecordBarrier(ctx, b.goodsID, b.Barrier, now)
 		}
-		if err := w.retry(ctx, "record a barrier", record); err != nil {
+		if err := w.retry(ctx, "record a barrier", b.goodsID, record); err != nil {
 			return err
 		}
 	}
@@ -157,7 +157,7 @@ func (w *Writer) commit(
 	ctx, end := order.StartSpan(ctx, w.Tracer, "commit in MySQL")
 	defer func() { end(err) }()
 	var adopted adoption
-	err = w.retry(ctx, "write orders", func() error {
+	err = w.retry(ctx, "write orders", goodsID, func() error {
 		at, err := order.ReadTimes(ctx, w.Store, w.PaymentTimeout)
 		if err != nil {
 			return err
