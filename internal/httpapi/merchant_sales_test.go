@@ -113,7 +113,8 @@ func TestSale_KeepsEveryField(t *testing.T) {
 		"title": "Tea", "price": 5, "stock": 7, "startAt": "2026-01-01T00:00:00.000Z",
 		"endAt": "2098-01-01T00:00:00.000Z", "perBuyerLimit": 3,
 		"rate": sale{
-			"algorithm": "token_bucket", "permitsPerSecond": 2, "maxBurstSeconds": 3, "maxWaitMillis": 4,
+			"algorithm": "token_bucket", "permitsPerSecond": 2, "maxBurstSeconds": 3,
+			"maxWaitMillis": 4,
 		},
 		"admission": "waitingRoom", "accessCode": "shared", "description": "Two\nlines",
 		"imageUrl": "https://example.com/a.png", "externalId": "SKU-1",

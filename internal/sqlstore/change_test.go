@@ -100,7 +100,8 @@ func (h fixture) TestChange_KeepsTheRebuildAndTheOpening(t *testing.T) {
 		Where("goods_id = ?", sale.GoodsID).Updates(others).Error)
 	h.mustChange(sale.GoodsID, salechange.Change{Description: new("green")})
 	row := must.Get(findSale(h.read(t.Context()), sale.GoodsID))(t)
-	require.Equal(t, "green 7 a", fmt.Sprint(row.Description, " ", row.RebuildToken, " ", row.OpenedOn))
+	require.Equal(t, "green 7 a",
+		fmt.Sprint(row.Description, " ", row.RebuildToken, " ", row.OpenedOn))
 }
 
 // TestChange_RaiseOfAnExposedSaleWritesAStockMove checks that added units of an exposed sale become
