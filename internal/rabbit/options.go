@@ -72,8 +72,15 @@ const (
 	// channels is how many channels a publisher's shards share, at most one per shard.
 	channels = 4
 	// prefetch bounds a stream's unacknowledged messages. A message holds up to 256 orders of some
-	// 200 bytes, so that is at most 26 MB. For larger messages see maxHeld.
+	// 200 bytes, so that is at most 26 MB.
 	prefetch = 512
+	// maxHeld bounds the bytes of a stream's unacknowledged messages. RabbitMQ has no prefetch in
+	// bytes, and accepts messages of 16 MiB (before version 4: 128 MiB). A prefetch of such foreign
+	// messages would not fit into memory, and the queue would deliver it to the next process again.
+	// So the stream ends, and for fewFor the queue's next one has the prefetch fewMessages.
+	maxHeld     = 64 << 20
+	fewMessages = 4
+	fewFor      = 30 * time.Second
 
 	heartbeat    = 5 * time.Second // of AMQP; the library gives up a silent peer after three
 	dialTimeout  = 2 * time.Second // TCP, TLS and AMQP handshake of one address

@@ -20,6 +20,10 @@ const (
 	livenessTimeout = 5 * time.Second
 )
 
+// errTooLarge is the reason for which a stream ended itself.
+var errTooLarge = errors.New("the messages in flight have more than 64 MiB, too much for orders: " +
+	"taking few at a time; another program publishes to our queue")
+
 // stream is one queue's deliveries.
 type stream struct {
 	conn    *connection
@@ -37,7 +41,7 @@ type stream struct {
 	activeSince atomic.Int64  // time of the first delivery, in nanoseconds; 0 before that
 	handedOver  chan struct{} // closed to end the deliveries
 
-	held     held
+	acked    atomic.Uint64    // the last tag
 	few      *atomic.Bool     // the queue's next stream takes few messages at a time
 	enough   <-chan time.Time // ends a stream that takes few; nil for others
 	tooLarge bool             // the stream has ended itself; valid after running
@@ -116,6 +120,9 @@ func (st *stream) deliver() {
 	defer close(st.out)
 	defer st.leave()
 	var waiting []order.Delivery
+	var sizes []int      // of the bodies after the first counted ones
+	held := 0            // their sum
+	counted := uint64(0) // acknowledged ones that held does not include
 	for {
 		var out chan<- order.Delivery
 		var next order.Delivery
@@ -128,7 +135,11 @@ func (st *stream) deliver() {
 				return
 			}
 			st.activeSince.CompareAndSwap(0, time.Now().UnixNano())
-			if st.held.add(d.DeliveryTag, len(d.Body)) > maxHeld && st.enough == nil {
+			for ; counted < st.acked.Load() && len(sizes) > 0; counted++ {
+				sizes, held = sizes[1:], held-sizes[0]
+			}
+			sizes, held = append(sizes, len(d.Body)), held+len(d.Body)
+			if held > maxHeld && st.enough == nil {
 				st.tooLarge = true
 				st.few.Store(true)
 				st.conn.socket.abort()
@@ -136,7 +147,7 @@ func (st *stream) deliver() {
 			}
 			waiting = append(waiting, newDelivery(d, st.queue, st.opt.DeliveryLimit))
 		case out <- next:
-			waiting[0].Body = nil // the array keeps the delivery
+			waiting[0] = order.Delivery{} // the array would keep the body
 			waiting = waiting[1:]
 		case <-st.enough:
 			return
@@ -191,7 +202,7 @@ func (st *stream) Deliveries() <-chan order.Delivery { return st.out }
 // Ack acknowledges the delivery and all before it. It does not wait for the broker. If the
 // connection loses the ack, the broker delivers the messages again.
 func (st *stream) Ack(tag uint64) error {
-	st.held.acknowledge(tag)
+	st.acked.Store(tag)
 	return wrap(st.ch.Ack(tag, true), "ack %s", st.queue)
 }
 

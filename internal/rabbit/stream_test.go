@@ -148,7 +148,8 @@ func TestStream_CloseWithUnreadDeliveries(t *testing.T) {
 }
 
 // TestStream_TakesLargeMessagesFewAtATime fills a queue with more bytes than a consumer may hold.
-// The prefetch alone would deliver all of them at once.
+// The prefetch alone would deliver all of them at once. Before that, a stream has the same messages
+// one by one, which it may.
 func TestStream_TakesLargeMessagesFewAtATime(t *testing.T) {
 	const messages, few = 40, 4
 	opt := rabbit.Options{
@@ -156,11 +157,18 @@ func TestStream_TakesLargeMessagesFewAtATime(t *testing.T) {
 	}
 	p, source := runPublisher(t, opt), openSource(t, opt)
 	body := make([]byte, 2<<20)
+	s := must.Get(source.Open(t.Context(), 0))(t)
+	for range messages {
+		require.NoError(t, p.Publish(t.Context(), goods, body))
+		require.NoError(t, s.Ack(take(t, s).Tag))
+	}
+	require.NoError(t, s.Close())
+
 	for i := range messages {
 		body[0] = byte(i)
 		require.NoError(t, p.Publish(t.Context(), goods, body))
 	}
-	s := must.Get(source.Open(t.Context(), 0))(t)
+	s = must.Get(source.Open(t.Context(), 0))(t)
 	awaitEnd(t, s)
 	require.ErrorContains(t, s.Close(), "another program publishes to our queue")
 	s = must.Get(source.Open(t.Context(), 0))(t)

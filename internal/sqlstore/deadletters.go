@@ -114,19 +114,12 @@ func (s *Store) AddDeadLetter(ctx context.Context, deadLetter order.DeadLetter) 
 	})
 }
 
-// maxListedBody is the length from which a list leaves a dead letter's body out. The message of one
-// order has less than 20,000 bytes. A longer one is foreign, and a page of those of 1 MiB exceeded
-// the memory of an API.
-const maxListedBody = 64 << 10
-
 // DeadLetters lists at most limit dead letters, oldest first, with ids after the given one (empty:
-// from the oldest). A body that is longer than an order's message is left out.
+// from the oldest).
 func (s *Store) DeadLetters(
 	ctx context.Context, after string, limit int,
 ) ([]order.DeadLetter, error) {
-	q := s.read(ctx).Select(`id, order_sn, goods_id, reason, attempts, first_seen_at, origin,
-		CASE WHEN LENGTH(body) < ? THEN body ELSE '' END AS body`, maxListedBody).
-		Where("id > ?", after).Order("id").Limit(limit)
+	q := s.read(ctx).Where("id > ?", after).Order("id").Limit(limit)
 	return list("list dead letters", q, deadLetterRow.deadLetter)
 }
 

@@ -113,8 +113,7 @@ func (h fixture) TestDeadLetters_AddListRemove(t *testing.T) {
 	require.EqualValues(t, 2, must.Get(h.CountDeadLetters(t.Context()))(t))
 	second := must.Get(h.DeadLetters(t.Context(), first[0].ID, 10))(t)
 	require.Len(t, second, 1)
-	require.Empty(t, second[0].Body, "a page of long bodies would be too much to hold")
-	require.Len(t, must.Get(h.DeadLetter(t.Context(), second[0].ID))(t).Body, 1<<20)
+	require.Len(t, second[0].Body, 1<<20)
 
 	require.NoError(t, h.RemoveDeadLetter(t.Context(), unreadable.ID, today))
 	require.ErrorIs(t, h.RemoveDeadLetter(t.Context(), unreadable.ID, today),

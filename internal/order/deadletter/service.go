@@ -21,8 +21,7 @@ type Store interface {
 	order.Clock
 	// Sale reads one sale; seckill.ErrNoSuchGoods if there is none.
 	Sale(ctx context.Context, goodsID int64) (seckill.Sale, error)
-	// DeadLetters lists dead letters, oldest first, after an id ("": from the oldest). It leaves
-	// bodies out that are longer than an order's message.
+	// DeadLetters lists dead letters, oldest first, after an id ("": from the oldest).
 	DeadLetters(ctx context.Context, after string, limit int) ([]order.DeadLetter, error)
 	// DeadLetter reads one; ErrNoSuchDeadLetter if there is none.
 	DeadLetter(ctx context.Context, id string) (order.DeadLetter, error)

@@ -75,9 +75,10 @@ func newMalformed(
 	return d
 }
 
-// maxBody bounds the body of a dead letter. Messages of an API are shorter. MySQL refuses rows and
-// statements of some 16 MiB, and the queue would redeliver such a message without end.
-const maxBody = 1 << 20
+// maxBody bounds the body of a dead letter. One order has less than 20,000 bytes. MySQL refuses rows
+// and statements of some 16 MiB, and the queue would redeliver such a message without end. A page of
+// dead letters has a hundred bodies, which an API must be able to hold.
+const maxBody = 64 << 10
 
 // newDeadLetter makes the dead letter of a delivery, with at most the first maxBody bytes of its
 // body. Where the broker does not report when the message was published, it counts as seen now.

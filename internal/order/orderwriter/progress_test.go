@@ -231,7 +231,7 @@ func TestConsumer_HugeMessageIsCut(t *testing.T) {
 		time.Sleep(time.Second)
 		stop()
 		require.Len(t, r.dead, 1)
-		require.Len(t, r.dead[0].Body, 1<<20)
+		require.Len(t, r.dead[0].Body, 64<<10)
 		require.Equal(t, []uint64{1}, r.acked)
 	})
 }
