@@ -104,7 +104,7 @@ func (h fixture) TestDeadLetters_AddListRemove(t *testing.T) {
 		"the store accepts the same dead letter again")
 	require.NoError(t, h.AddDeadLetter(t.Context(), order.DeadLetter{
 		OrderSn: strings.Repeat("x", 3000), Origin: "\xff", FirstSeenAt: today,
-		Body: make([]byte, 1<<20),
+		Body: make([]byte, 64<<10),
 	}), "the store keeps a dead letter of any content")
 	require.Equal(t, unreadable, must.Get(h.DeadLetter(t.Context(), unreadable.ID))(t))
 
@@ -113,7 +113,7 @@ func (h fixture) TestDeadLetters_AddListRemove(t *testing.T) {
 	require.EqualValues(t, 2, must.Get(h.CountDeadLetters(t.Context()))(t))
 	second := must.Get(h.DeadLetters(t.Context(), first[0].ID, 10))(t)
 	require.Len(t, second, 1)
-	require.Len(t, second[0].Body, 1<<20)
+	require.Len(t, second[0].Body, 64<<10)
 
 	require.NoError(t, h.RemoveDeadLetter(t.Context(), unreadable.ID, today))
 	require.ErrorIs(t, h.RemoveDeadLetter(t.Context(), unreadable.ID, today),
