@@ -240,7 +240,7 @@ func (i *Issuer) verify(token string) (verified, error) {
 	ring := found.keys.ring.Load()
 	checked, err := found.access.Verify(context.Background(), token)
 	if err != nil {
-		return verified{}, refuse(err)
+		return verified{}, refuse(i.explain(err, token))
 	}
 	v, err := i.accept(checked)
 	if err != nil {
@@ -248,6 +248,23 @@ func (i *Issuer) verify(token string) (verified, error) {
 	}
 	v.ring = ring
 	return v, nil
+}
+
+// explain adds the claim that is for another issuer or API, which the library's error says in words
+// only. It decides nothing, so it does not need the signature.
+func (i *Issuer) explain(err error, token string) error {
+	var c jwt.RegisteredClaims
+	if _, _, unreadable := jwt.NewParser().ParseUnverified(token, &c); unreadable != nil {
+		return err
+	}
+	switch {
+	case c.Issuer != i.opts.URL:
+		return fmt.Errorf("%w: %w", jwt.ErrTokenInvalidIssuer, err)
+	case !slices.Contains(c.Audience, i.opts.Audience):
+		return fmt.Errorf("%w: %w", jwt.ErrTokenInvalidAudience, err)
+	default:
+		return err
+	}
 }
 
 // accept checks the times and the claims of a token whose signature, issuer and audience are good.

@@ -254,7 +254,9 @@ func TestIssuer_RefusalNamesTheCause(t *testing.T) {
 		"the token is not valid yet; compare the clocks": {
 			"nbf": now.Add(3 * time.Minute).Unix(),
 		},
-		"the token has no exp": {"exp": nil},
+		"the token has no exp":                   {"exp": nil},
+		"the token's iss is not the issuer":      {"iss": "https://other.example"},
+		"the token's aud does not name this API": {"aud": []string{"account"}},
 		"the token's sub, role, name or phone_number is missing or out of its bounds": {
 			"phone_number": strings.Repeat("1", 33),
 		},

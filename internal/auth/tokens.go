@@ -240,6 +240,10 @@ func refuse(err error) error {
 		message = "the token is not valid yet; compare the clocks"
 	case errors.Is(err, jwt.ErrTokenRequiredClaimMissing):
 		message = "the token has no exp"
+	case errors.Is(err, jwt.ErrTokenInvalidIssuer):
+		message = "the token's iss is not the issuer of this API's users"
+	case errors.Is(err, jwt.ErrTokenInvalidAudience):
+		message = "the token's aud does not name this API"
 	case errors.Is(err, errTypes):
 		message = "the token's claims can't be read: sub, role, name, phone_number and email are " +
 			"texts; exp, nbf and iat are numbers"
