@@ -80,7 +80,8 @@ func (w *Writer) Write(ctx context.Context, batch []received, ack func(n int) er
 	work := w.sort(batch)
 	if len(work.dead) > 0 { // without the order numbers, so that a sale's lines are one
 		w.Log.ErrorContext(ctx, "messages are not valid and become dead letters; "+
-			"SECKILL_ORDER_SECRET and SECKILL_JWT_SECRET must be the same on every node",
+			"SECKILL_ORDER_SECRET and SECKILL_JWT_SECRET must be the same on every node, and no "+
+			"other program may publish to the queue",
 			"queue", work.dead[0].Origin)
 	}
 	for _, d := range work.dead {
