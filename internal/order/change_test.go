@@ -123,10 +123,11 @@ type interrupted struct {
 }
 
 func (r interrupted) Load(
-	ctx context.Context, sale seckill.Sale, pages iter.Seq2[[]order.Held, error],
+	ctx context.Context, goodsID int64, pages iter.Seq2[[]order.Held, error],
+	current func() (seckill.Sale, error),
 ) (bool, error) {
 	r.before()
-	return r.Redis.Load(ctx, sale, pages)
+	return r.Redis.Load(ctx, goodsID, pages, current)
 }
 
 // beginEpoch opens the next epoch of a sale. before runs after the epoch has read the sale, and
@@ -161,6 +162,29 @@ func TestClose_DuringALoadStaysClosed(t *testing.T) {
 			require.Equal(t, seckill.Closed, v.Status)
 		})
 	}
+}
+
+// TestClose_RepeatedDuringALoadKeepsNoSaleShut repeats a close while Redis loads the epoch that has
+// it. Where Redis can fail over, the merchant is asked to do so until the sale is open. MySQL's row
+// is newer than the epoch, because a buyer has cancelled since.
+func TestClose_RepeatedDuringALoadKeepsNoSaleShut(t *testing.T) {
+	h := newFixture(t)
+	goods := h.exposeSale(10, 2).GoodsID
+	stop := h.runWorkers(settings())
+	sn := h.buy(goods, 7, 2)
+	h.becomes(7, sn, order.Created)
+	h.settles(goods, 8, 2)
+	stop()
+	must.Get(h.redis.Shut(t.Context(), goods, 1))(t)
+	must.Get(h.Sales.Close(t.Context(), operator, goods))(t)
+	require.NoError(t, h.beginEpoch(goods, func() {
+		must.Get(h.Payments.Cancel(t.Context(), buyer(7), sn))(t)
+		must.Get(h.Sales.Close(t.Context(), operator, goods))(t)
+	}))
+	require.Equal(t, seckill.Closed, h.view(goods).Status)
+	h.runWorkers(settings())
+	h.settles(goods, 10, 0)
+	require.EqualValues(t, 2, h.epochOf(goods))
 }
 
 // TestClose_BeforeRedisIsEmptiedStaysClosed closes a sale, or ends it, after an epoch has read it

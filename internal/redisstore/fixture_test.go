@@ -101,7 +101,16 @@ func onSaleIn(epoch, units, limit int64) seckill.Sale {
 func (s fixture) load(sale seckill.Sale, orders ...order.Held) {
 	s.t.Helper()
 	must.Get(s.Shut(s.t.Context(), sale.GoodsID, sale.Epoch-1))(s.t)
-	require.True(s.t, must.Get(s.Load(s.t.Context(), sale, pagesOf(orders...)))(s.t))
+	require.True(s.t, must.Get(s.loadPages(sale, pagesOf(orders...)))(s.t))
+}
+
+// loadPages is Load of a sale that does not change meanwhile.
+func (s fixture) loadPages(
+	sale seckill.Sale, pages iter.Seq2[[]order.Held, error],
+) (bool, error) {
+	return s.Load(s.t.Context(), sale.GoodsID, pages, func() (seckill.Sale, error) {
+		return sale, nil
+	})
 }
 
 // pagesOf returns small pages, so that most buyers' orders are in several of them.

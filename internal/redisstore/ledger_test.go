@@ -144,7 +144,7 @@ func (s fixture) TestLoad_LoadsHoldingsAndRejectsOldEpochs(t *testing.T) {
 	require.Equal(t, sale.Title, v.Title)
 	for _, epoch := range []int64{1, 2, 3} {
 		sale.Epoch, sale.Stock = epoch, 10
-		require.False(t, must.Get(s.Load(t.Context(), sale, pagesOf()))(t))
+		require.False(t, must.Get(s.loadPages(sale, pagesOf()))(t))
 	}
 	require.EqualValues(t, 8, s.view().Available)
 	require.Equal(t,
@@ -248,10 +248,10 @@ func (s fixture) TestLoad_RejectsAnOlderVersionThanAChange(t *testing.T) {
 	closed := begun
 	closed.Version, closed.Status = 5, seckill.Closed
 	require.ErrorIs(t, s.UpdateSale(t.Context(), closed), seckill.ErrNotLoaded)
-	require.False(t, must.Get(s.Load(t.Context(), begun, pagesOf()))(t))
+	require.False(t, must.Get(s.loadPages(begun, pagesOf()))(t))
 	begun = closed
 	begun.Epoch, begun.Version = 3, 6
-	require.True(t, must.Get(s.Load(t.Context(), begun, pagesOf()))(t))
+	require.True(t, must.Get(s.loadPages(begun, pagesOf()))(t))
 	require.Equal(t, seckill.Closed, s.view().Status)
 }
 
@@ -261,7 +261,7 @@ func (s fixture) TestLoad_RejectsAnEpochBegunBeforeShut(t *testing.T) {
 	must.Get(s.Shut(t.Context(), goods, 1))(t)
 	must.Get(s.Shut(t.Context(), goods, 0))(t) // by a rebuild that slept
 	slow := onSale(10, 5)
-	require.False(t, must.Get(s.Load(t.Context(), slow, pagesOf()))(t))
+	require.False(t, must.Get(s.loadPages(slow, pagesOf()))(t))
 	_, err := s.View(t.Context(), goods)
 	require.ErrorIs(t, err, seckill.ErrNotLoaded)
 	slow.Epoch = 2
@@ -294,19 +294,19 @@ func (s fixture) stageKey() string {
 func (s fixture) TestLoad_RejectsAnIncompleteStage(t *testing.T) {
 	const pages = 4
 	sale, orders := onSale(10, 5), held(2*pages)
-	loaded, err := s.Load(t.Context(), sale, func(func([]order.Held, error) bool) {
+	loaded, err := s.loadPages(sale, func(func([]order.Held, error) bool) {
 		require.NoError(t, s.client.Unlink(t.Context(), s.stageKey()).Err())
 	})
 	require.NoError(t, err)
 	require.False(t, loaded, "emptied before the first page")
-	loaded, err = s.Load(t.Context(), sale, func(func([]order.Held, error) bool) {
+	loaded, err = s.loadPages(sale, func(func([]order.Held, error) bool) {
 		require.NoError(t, s.stageOrders(t.Context(), s.stageKey(), 2, orders))
 	})
 	require.NoError(t, err)
 	require.False(t, loaded, "a batch more than the load has staged")
 	require.Empty(t, s.stageKey())
 	for emptiedAt := 1; emptiedAt <= pages; emptiedAt++ {
-		loaded, err := s.Load(t.Context(), sale, func(yield func([]order.Held, error) bool) {
+		loaded, err := s.loadPages(sale, func(yield func([]order.Held, error) bool) {
 			staged := 0
 			for page, err := range pagesOf(orders...) {
 				if !yield(page, err) {
@@ -378,8 +378,8 @@ func (s fixture) TestLoad_TakesNoOrdersOfAnotherLoad(t *testing.T) {
 		return []order.Held{{BuyerID: buyer, OrderSn: sn, Quantity: 1}}
 	}
 	sale := onSale(10, 5)
-	first := must.Get(s.Load(t.Context(), sale, func(yield func([]order.Held, error) bool) {
-		second := must.Get(s.Load(t.Context(), sale, func(ofSecond func([]order.Held, error) bool) {
+	first := must.Get(s.loadPages(sale, func(yield func([]order.Held, error) bool) {
+		second := must.Get(s.loadPages(sale, func(ofSecond func([]order.Held, error) bool) {
 			yield(page("9", "lost"), nil)
 			ofSecond(page("7", "sn1"), nil)
 		}))(t)
@@ -405,7 +405,7 @@ func (s fixture) TestLoad_TakesAnyBuyerID(t *testing.T) {
 // TestLoad_StagesAPageBeforeItReadsTheNext checks that a load needs the memory of one page.
 func (s fixture) TestLoad_StagesAPageBeforeItReadsTheNext(t *testing.T) {
 	sale, page := onSale(10, 5), make([]order.Held, 1)
-	loaded, err := s.Load(t.Context(), sale, func(yield func([]order.Held, error) bool) {
+	loaded, err := s.loadPages(sale, func(yield func([]order.Held, error) bool) {
 		for i := range int64(5) {
 			fields := s.client.HLen(t.Context(), s.stageKey()).Val()
 			require.Equal(t, i, fields-1, "one field counts the batches")
@@ -420,7 +420,7 @@ func (s fixture) TestLoad_StagesAPageBeforeItReadsTheNext(t *testing.T) {
 // TestLoad_FailsWithItsPages checks that a load ends, and leaves nothing, if MySQL fails.
 func (s fixture) TestLoad_FailsWithItsPages(t *testing.T) {
 	sale, errDown := onSale(10, 5), errors.New("down")
-	_, err := s.Load(t.Context(), sale, func(yield func([]order.Held, error) bool) {
+	_, err := s.loadPages(sale, func(yield func([]order.Held, error) bool) {
 		require.True(t, yield(held(1), nil))
 		require.False(t, yield(nil, errDown))
 	})
@@ -454,7 +454,7 @@ func (s fixture) TestLoad_TakesLargePages(t *testing.T) {
 	orders := held(2*stageBatch + 1)
 	sale := onSale(2*stageBatch+1, 1)
 	sale.Stock = 0
-	loaded, err := s.Load(t.Context(), sale, func(yield func([]order.Held, error) bool) {
+	loaded, err := s.loadPages(sale, func(yield func([]order.Held, error) bool) {
 		require.True(t, yield(orders, nil))
 	})
 	require.NoError(t, err)
@@ -491,7 +491,7 @@ func (s fixture) TestLoad_RejectsAnOpenGate(t *testing.T) {
 	s.load(onSale(10, 5))
 	s.reserve(reservationOf(1, 7, 2))
 	next := onSaleIn(2, 10, 5)
-	require.False(t, must.Get(s.Load(t.Context(), next, pagesOf()))(t))
+	require.False(t, must.Get(s.loadPages(next, pagesOf()))(t))
 	v := s.view()
 	require.EqualValues(t, []int64{1, 8, 2}, []int64{v.Epoch, v.Available, v.Pending})
 	s.load(next)

@@ -50,7 +50,7 @@ func (s fixture) TestOpenGate_OpensForATime(t *testing.T) {
 
 	require.True(t, s.openFor(1, -time.Hour, 0))
 	refusesAll(seckill.GateExpired)
-	next := must.Get(s.Load(t.Context(), onSaleIn(2, 3, 2), pagesOf()))(t)
+	next := must.Get(s.loadPages(onSaleIn(2, 3, 2), pagesOf()))(t)
 	require.False(t, next, "no rebuild has shut this gate and waited for its orders")
 	require.True(t, s.openFor(1, -time.Hour, 2*time.Hour), "longer than the next epoch")
 	until := s.client.HGet(t.Context(), keysOf(goods).sale(), "until").Val()
@@ -64,7 +64,7 @@ func (s fixture) TestOpenGate_OpensForATime(t *testing.T) {
 	require.False(t, s.openFor(1, 0, time.Hour), "a renewal opens no gate that a rebuild shut")
 	refusesAll(seckill.GateShut)
 	snap := onSaleIn(2, 3, 2)
-	require.True(t, must.Get(s.Load(t.Context(), snap, pagesOf()))(t))
+	require.True(t, must.Get(s.loadPages(snap, pagesOf()))(t))
 	require.Equal(t, seckill.GateShut, s.view().Gate)
 	require.True(t, s.openFor(2, 0, time.Hour))
 	_, err := s.Shut(t.Context(), goods, 1)

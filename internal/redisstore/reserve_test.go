@@ -374,7 +374,7 @@ func TestLoad_RejectsARestartSinceItBeganToStage(t *testing.T) {
 	must.Get(s.Shut(t.Context(), goods, 1))(t)
 	next, closed := onSaleIn(2, 5, 1), onSaleIn(2, 5, 1)
 	next.Version, closed.Version, closed.Status = 7, 8, seckill.Closed
-	loaded, err := s.Load(t.Context(), next, func(yield func([]order.Held, error) bool) {
+	loaded, err := s.loadPages(next, func(yield func([]order.Held, error) bool) {
 		require.True(t, yield(held(1), nil))
 		require.NoError(t, s.client.Save(t.Context()).Err())
 		require.ErrorIs(t, s.UpdateSale(t.Context(), closed), seckill.ErrNotLoaded)

@@ -154,17 +154,22 @@ const stageBatch = 1000
 // stageLife is the life of an abandoned staged load, from its last batch on.
 const stageLife = 10 * time.Minute
 
-// Load begins an epoch: it stages the holdings page by page, then one script replaces the state. It
-// opens the gate unless Redis can fail over. It leaves the sale unchanged and returns false where
-// the gate is open, or where Redis has this epoch or a newer one. It does so too where Redis has a
-// fence at it or a newer version of the sale. The same holds where Redis has lost staged holdings
-// or restarted since the first.
+// Load begins an epoch: it stages the holdings page by page, then one script replaces the state by
+// the sale that current returns. It opens the gate unless Redis can fail over. It leaves the sale
+// unchanged and returns false where the gate is open, or where Redis has this epoch or a newer one.
+// It does so too where Redis has a fence at it or a newer version of the sale. The same holds where
+// Redis has lost staged holdings or restarted since the first.
 func (s *Store) Load(
-	ctx context.Context, sale seckill.Sale, pages iter.Seq2[[]order.Held, error],
+	ctx context.Context, goodsID int64, pages iter.Seq2[[]order.Held, error],
+	current func() (seckill.Sale, error),
 ) (bool, error) {
-	k := keysOf(sale.GoodsID)
+	k := keysOf(goodsID)
 	stage := k.stage(uuid.NewString())
 	staged, err := s.stageAll(ctx, stage, pages)
+	var sale seckill.Sale
+	if err == nil {
+		sale, err = current()
+	}
 	if err != nil { // each repeated rebuild would leave a copy of all holdings
 		_ = s.client.Unlink(context.WithoutCancel(ctx), stage).Err()
 	}

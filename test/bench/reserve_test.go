@@ -145,12 +145,14 @@ func newSaleStoreAt(
 	options := redisstore.Options{MaxBacklogMillis: time.Hour.Milliseconds()}
 	s := saleStore{redisstore.New(client, options), goodsID}
 	now := time.Now().UTC()
-	must.Get(s.Load(b.Context(), seckill.Sale{
+	sale := seckill.Sale{
 		GoodsID: goodsID, MerchantID: "1", Title: "tea", Price: 250, Total: stock,
 		Stock: stock, Epoch: 1, PerBuyerLimit: 1, MaxPerBuyerLimit: 1,
 		StartAt: start.UTC(), EndAt: start.UTC().Add(2 * time.Hour), Status: seckill.Exposed,
 		Rate: seckill.DefaultRate(), CreatedAt: now, UpdatedAt: now,
-	}, func(func([]order.Held, error) bool) {}))(b)
+	}
+	must.Get(s.Load(b.Context(), goodsID, func(func([]order.Held, error) bool) {},
+		func() (seckill.Sale, error) { return sale, nil }))(b)
 	return s
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"time"
 
 	"flashsale.dev/seckill/internal/order"
@@ -54,7 +53,9 @@ func (o Opener) Open(ctx context.Context, goodsID, token int64) (seckill.Sale, e
 		return seckill.Sale{}, fmt.Errorf("begin an epoch: %w", err)
 	}
 	pages := o.Store.HoldingPages(ctx, goodsID, sale.Epoch, redisNow)
-	loaded, err := o.Redis.Load(ctx, sale, o.unlessChanged(ctx, sale, pages))
+	loaded, err := o.Redis.Load(ctx, goodsID, pages, func() (seckill.Sale, error) {
+		return o.unlessChanged(ctx, sale)
+	})
 	if err == nil && !loaded {
 		err = ErrFenced
 	}
@@ -69,22 +70,19 @@ func (o Opener) Open(ctx context.Context, goodsID, token int64) (seckill.Sale, e
 	return sale, nil
 }
 
-// unlessChanged returns the pages of an epoch, or ErrFenced if a merchant has closed the sale or
-// changed its terms since the epoch began. Redis asks for the first page after it has staged an
-// empty batch. A Redis that was emptied before that batch lacks the change, and this check finds
-// it. If Redis was emptied later, it lacks the batch, and refuses the load.
-func (o Opener) unlessChanged(
-	ctx context.Context, sale seckill.Sale, pages iter.Seq2[[]order.Held, error],
-) iter.Seq2[[]order.Held, error] {
-	return func(yield func([]order.Held, error) bool) {
-		now, err := o.Store.Sale(ctx, sale.GoodsID)
-		if err == nil && !now.SameTerms(sale) {
-			err = ErrFenced
-		}
-		if err != nil {
-			yield(nil, err)
-			return
-		}
-		pages(yield)
+// unlessChanged returns the sale of an epoch, or ErrFenced if a merchant has closed it or changed
+// its terms since the epoch began. Redis asks for it after it has staged the last batch. A Redis
+// that was emptied before the first batch lacks the change, and this check finds it. If Redis was
+// emptied later, it lacks the batch, and refuses the load.
+//
+// The sale has the version that MySQL's row has now. A merchant who repeats a change brings the
+// newest version into Redis, which refuses an older load. Orders that end make the row newer too,
+// so a sale that takes long to load would stay shut for as long as the merchant repeats the change.
+func (o Opener) unlessChanged(ctx context.Context, sale seckill.Sale) (seckill.Sale, error) {
+	now, err := o.Store.Sale(ctx, sale.GoodsID)
+	if err == nil && !now.SameTerms(sale) {
+		err = ErrFenced
 	}
+	sale.Version = now.Version
+	return sale, err
 }

@@ -50,7 +50,7 @@ func (r fakeRedis) View(context.Context, int64) (seckill.View, error) {
 }
 
 func (r fakeRedis) Load(
-	context.Context, seckill.Sale, iter.Seq2[[]order.Held, error],
+	context.Context, int64, iter.Seq2[[]order.Held, error], func() (seckill.Sale, error),
 ) (bool, error) {
 	if errors.Is(r.err, errDown) {
 		return false, r.err

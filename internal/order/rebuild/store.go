@@ -102,14 +102,15 @@ type Redis interface {
 	) (unlock func(), ok bool, err error)
 	// PendingPages iterates over the pending reservations of a goods, as for outbox.Store.
 	PendingPages(ctx context.Context, goodsID, count int64) iter.Seq2[[]order.Pending, error]
-	// Load stages one page of orders at a time and then begins the epoch. It returns false, and the
-	// sale is as before, if
+	// Load stages one page of orders at a time and then begins the epoch of the sale that current
+	// returns. It calls current after the last page. It returns false, and the sale is as before, if
 	//   - Redis has this epoch or a newer one, or Shut has refused the epoch;
 	//   - a merchant's change has brought a newer version of the sale to Redis;
 	//   - the gate is open, as after a failover: the new master's reservations are not drained yet;
 	//   - Redis has restarted since the first page, or has lost a page.
 	Load(
-		ctx context.Context, sale seckill.Sale, pages iter.Seq2[[]order.Held, error],
+		ctx context.Context, goodsID int64, pages iter.Seq2[[]order.Held, error],
+		current func() (seckill.Sale, error),
 	) (bool, error)
 	// Retire removes a sale from Redis. It returns false if Redis keeps the sale: a merchant has
 	// changed it since, it was built again, or it has orders that are pending or in the outbox.
