@@ -417,6 +417,47 @@ func (s fixture) TestLoad_StagesAPageBeforeItReadsTheNext(t *testing.T) {
 	require.True(t, loaded)
 }
 
+// TestLoad_ReadsNoPageForAnotherMaster checks that a load ends at the first batch after a failover
+// to a replica that has all batches so far. It leaves nothing.
+func (s fixture) TestLoad_ReadsNoPageForAnotherMaster(t *testing.T) {
+	loaded, err := s.loadPages(onSale(10, 5), func(yield func([]order.Held, error) bool) {
+		require.True(t, yield(held(1), nil))
+		s.opts.Lease = "another"
+		require.False(t, yield(held(2), nil))
+	})
+	require.NoError(t, err)
+	require.False(t, loaded)
+	require.Empty(t, s.stageKey())
+}
+
+// lostLoads loses each call of the load script.
+type lostLoads struct{ redis.Hook }
+
+func (lostLoads) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (lostLoads) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+func (lostLoads) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		if args := cmd.Args(); len(args) > 2 && args[2] == 6 { // EVALSHA, hash, number of keys
+			cmd.SetErr(os.ErrDeadlineExceeded)
+			return os.ErrDeadlineExceeded
+		}
+		return next(ctx, cmd)
+	}
+}
+
+// TestLoad_LostCallLeavesNothing checks that a load whose last call was lost leaves no copy of the
+// holdings.
+func (s fixture) TestLoad_LostCallLeavesNothing(t *testing.T) {
+	s.client.AddHook(lostLoads{})
+	_, err := s.loadPages(onSale(10, 5), pagesOf(held(3)...))
+	require.ErrorIs(t, err, os.ErrDeadlineExceeded)
+	require.Empty(t, s.stageKey())
+}
+
 // TestLoad_FailsWithItsPages checks that a load ends, and leaves nothing, if MySQL fails.
 func (s fixture) TestLoad_FailsWithItsPages(t *testing.T) {
 	sale, errDown := onSale(10, 5), errors.New("down")

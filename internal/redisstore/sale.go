@@ -162,20 +162,22 @@ const stageLife = 10 * time.Minute
 func (s *Store) Load(
 	ctx context.Context, goodsID int64, pages iter.Seq2[[]order.Held, error],
 	current func() (seckill.Sale, error),
-) (bool, error) {
+) (loaded bool, err error) {
 	k := keysOf(goodsID)
 	stage := k.stage(uuid.NewString())
+	defer func() {
+		if !loaded { // each repeated rebuild would leave a copy of all holdings
+			_ = s.client.Unlink(context.WithoutCancel(ctx), stage).Err()
+		}
+	}()
 	staged, err := s.stageAll(ctx, stage, pages)
-	var sale seckill.Sale
-	if err == nil {
-		sale, err = current()
-	}
-	if err != nil { // each repeated rebuild would leave a copy of all holdings
-		_ = s.client.Unlink(context.WithoutCancel(ctx), stage).Err()
-	}
 	if errors.Is(err, errNotStaged) {
 		return false, nil
 	}
+	if err != nil {
+		return false, err
+	}
+	sale, err := current()
 	if err != nil {
 		return false, err
 	}
@@ -183,18 +185,19 @@ func (s *Store) Load(
 	if err != nil {
 		return false, fmt.Errorf("encode a sale: %w", err)
 	}
-	loaded, err := s.load.Run(ctx, s.client,
+	loaded, err = s.load.Run(ctx, s.client,
 		[]string{k.sale(), stage, k.buyers(), k.pending(), k.moves(), k.blocks()},
 		s.opts.Lease, sale.Epoch, string(sale.Status), sale.StartAt.UnixMilli(),
 		sale.EndAt.UnixMilli(), sale.PerBuyerLimit, sale.Total, sale.Stock, sale.Total-sale.Stock, text,
-		staged, sale.Version, !s.opts.FailsOver, sale.Admission == seckill.ByWaitingRoom).Int()
+		staged, sale.Version, !s.opts.FailsOver, sale.Admission == seckill.ByWaitingRoom).Bool()
 	if err != nil {
 		return false, fmt.Errorf("load a sale into redis: %w", err)
 	}
-	return loaded == 1, nil
+	return loaded, nil
 }
 
-// errNotStaged means that Redis has lost a batch that was staged before.
+// errNotStaged means that Redis has lost a batch that was staged before, has restarted or was
+// replaced.
 var errNotStaged = errors.New("redis has lost staged holdings")
 
 // stageAll stages each page before it asks for the next one. It returns the number of batches.
@@ -220,9 +223,10 @@ func (s *Store) stageAll(
 	return staged, nil
 }
 
-// stageAttempts bounds the attempts to stage one batch. A sale with a million orders has a thousand
-// batches, and a rebuild begins with the first one again if one fails.
-const stageAttempts = 5
+// stagePatience is for how long one batch is repeated. A sale with a million orders has a thousand
+// batches, and a rebuild begins with the first one again if one fails. It is a time and no number
+// of attempts: a cluster's client fails at once while the breaker of a node is open.
+const stagePatience = 5 * time.Second
 
 // stageAgain is stageOrders that repeats a call without an answer, such as while Redis pauses. A
 // repeated batch changes nothing.
@@ -230,10 +234,10 @@ func (s *Store) stageAgain(
 	ctx context.Context, key string, number int, orders []order.Held,
 ) error {
 	pauses := workers.RetryBackoff()
-	for attempt := 1; ; attempt++ {
+	for began := time.Now(); ; {
 		err := s.stageOrders(ctx, key, number, orders)
-		if err == nil || errors.Is(err, errNotStaged) || attempt == stageAttempts ||
-			ctx.Err() != nil {
+		if err == nil || errors.Is(err, errNotStaged) || ctx.Err() != nil ||
+			time.Since(began) > stagePatience {
 			return err
 		}
 		workers.Sleep(ctx, pauses.NextBackOff())

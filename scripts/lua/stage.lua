@@ -1,6 +1,7 @@
 -- stage: adds one batch of orders to the holdings that one load stages (see load). A repeated batch
--- changes nothing. A batch is refused unless all before it are there: Redis may have been emptied,
--- or failed over, since.
+-- changes nothing. A batch is refused unless all before it are there, on the lease of the first
+-- one: Redis may have been emptied, or failed over, since. The load would be refused as well, after
+-- all other orders were read.
 --
 -- KEYS  1 staged buyers (hash: buyer -> holding; and BATCHES, both see gate)
 -- ARGV  1 the batch's number, from 1   2 life of the key, s   3 lease ('' = read INFO)
@@ -11,7 +12,7 @@ local FIRST_ARG, STRIDE = 4, 3
 local has, lease = string.match(redis.call('HGET', staged, BATCHES) or '0 ', '^(%d+) (.*)$')
 has = tonumber(has)
 if has >= batch then return 1 end
-if has ~= batch - 1 then return 0 end
+if has ~= batch - 1 or batch > 1 and not leads(lease, ARGV[3]) then return 0 end
 local ids, holdings = {}, holding_functions()
 for a = FIRST_ARG, #ARGV, STRIDE do ids[#ids + 1] = ARGV[a] end
 local had = #ids > 0 and redis.call('HMGET', staged, unpack(ids))

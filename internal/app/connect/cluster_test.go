@@ -3,6 +3,7 @@ package connect
 import (
 	"context"
 	"errors"
+	"sync"
 	"testing"
 	"time"
 
@@ -10,6 +11,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/config"
+	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/redisstore"
+	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/testing/must"
 	"flashsale.dev/seckill/internal/testing/servers"
 )
 
@@ -78,6 +83,44 @@ func TestCluster_ErrorsOfADeadMasterNameIt(t *testing.T) {
 	}
 	require.NoError(t, dead.Restart(t.Context()))
 	replies(t, client, key)
+}
+
+// TestCluster_LoadOutlivesAPauseOfItsMaster pauses a master for longer than a call waits, between
+// two batches of a load. Meanwhile other calls of the program open its breaker again and again.
+func TestCluster_LoadOutlivesAPauseOfItsMaster(t *testing.T) {
+	cluster := servers.RedisCluster(t, servers.RedisClusterOptions{})
+	client := RedisOf(config.Redis{Addrs: cluster.Addrs()})
+	defer client.Close()
+	const goods = 1
+	master := must.Get(cluster.MasterOf(t.Context(), "sk:{1}"))(t)
+	store := redisstore.New(client, redisstore.Options{})
+	done := make(chan struct{})
+	var others sync.WaitGroup
+	others.Go(func() {
+		for tick := time.NewTicker(20 * time.Millisecond); ; {
+			select {
+			case <-tick.C:
+				_, _ = store.View(context.WithoutCancel(t.Context()), goods)
+			case <-done:
+				tick.Stop()
+				return
+			}
+		}
+	})
+	loaded, err := store.Load(t.Context(), goods, func(yield func([]order.Held, error) bool) {
+		first := order.Held{BuyerID: "1", OrderSn: "a", Quantity: 1}
+		second := order.Held{BuyerID: "2", OrderSn: "b", Quantity: 1}
+		if !yield([]order.Held{first}, nil) {
+			return
+		}
+		require.NoError(t, master.Pause())
+		time.AfterFunc(3*redisReply/2, func() { _ = master.Resume() })
+		yield([]order.Held{second}, nil)
+	}, func() (seckill.Sale, error) { return seckill.Sale{GoodsID: goods, Epoch: 1}, nil })
+	close(done)
+	others.Wait()
+	require.NoError(t, err)
+	require.True(t, loaded)
 }
 
 // newBreaker returns a breaker and a function that advances its clock.

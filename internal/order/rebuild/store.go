@@ -102,8 +102,8 @@ type Redis interface {
 	) (unlock func(), ok bool, err error)
 	// PendingPages iterates over the pending reservations of a goods, as for outbox.Store.
 	PendingPages(ctx context.Context, goodsID, count int64) iter.Seq2[[]order.Pending, error]
-	// Load stages one page of orders at a time and then begins the epoch of the sale that current
-	// returns. It calls current after the last page. It returns false, and the sale is as before, if
+	// Load stages one page of orders at a time. Then it begins the epoch of the sale that current
+	// returns. It returns false, and the sale is as before, if
 	//   - Redis has this epoch or a newer one, or Shut has refused the epoch;
 	//   - a merchant's change has brought a newer version of the sale to Redis;
 	//   - the gate is open, as after a failover: the new master's reservations are not drained yet;
