@@ -66,13 +66,18 @@ func (r *Rebuilder) drain(
 	return r.findMissing(ctx, result)
 }
 
+// errBacklog means that the barrier has not passed through the queue within barrierDeadline. The
+// next rebuild sends another one.
+var errBacklog = errors.New("the consumers have not written the orders before it within " +
+	barrierDeadline.String())
+
 // passBarrier sends a barrier and waits until the batch writer has committed everything before it.
 func (r *Rebuilder) passBarrier(ctx context.Context, goodsID int64, b message.Barrier) error {
 	body, err := message.EncodeBarrier(goodsID, b)
 	if err != nil {
 		return fmt.Errorf("encode a barrier: %w", err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, barrierDeadline)
+	ctx, cancel := context.WithTimeoutCause(ctx, barrierDeadline, errBacklog)
 	defer cancel()
 	if err := r.Queue.Publish(ctx, goodsID, body); err != nil {
 		return fmt.Errorf("send the barrier: %w", err)

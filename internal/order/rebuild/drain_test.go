@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -89,4 +90,23 @@ func TestDrain_ShutsTheNewerOfBothEpochs(t *testing.T) {
 		require.ErrorIs(t, err, c.want)
 		require.Equal(t, c.shut, redis.epoch)
 	}
+}
+
+// backlogged is a queue, and a MySQL that never gets to its last message.
+type backlogged struct{ Store }
+
+func (backlogged) Publish(context.Context, int64, []byte) error { return nil }
+
+func (backlogged) BarrierReached(context.Context, int64, int64, int64) (bool, error) {
+	return false, nil
+}
+
+// TestPassBarrier_NamesTheBacklog checks the error of a rebuild that waits for orders before its
+// barrier: an operator must know that the sale opens once they are written.
+func TestPassBarrier_NamesTheBacklog(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := &Rebuilder{Opener: Opener{Store: backlogged{}}, Queue: backlogged{}}
+		err := r.passBarrier(t.Context(), 1, message.Barrier{})
+		require.ErrorContains(t, err, "have not written the orders before it")
+	})
 }
