@@ -70,19 +70,20 @@ func (o Opener) Open(ctx context.Context, goodsID, token int64) (seckill.Sale, e
 	return sale, nil
 }
 
-// unlessChanged returns the sale of an epoch, or ErrFenced if a merchant has closed it or changed
-// its terms since the epoch began. Redis asks for it after it has staged the last batch. A Redis
-// that was emptied before the first batch lacks the change, and this check finds it. If Redis was
-// emptied later, it lacks the batch, and refuses the load.
+// unlessChanged returns MySQL's row of a sale with the units of an epoch, or ErrFenced if another
+// epoch has begun, or a merchant has closed the sale or changed its terms, since that epoch began.
+// Redis asks for it after it has staged the last batch. A Redis that was emptied before the first
+// batch lacks the change, and this check finds it. If Redis was emptied later, it lacks the batch,
+// and refuses the load.
 //
-// The sale has the version that MySQL's row has now. A merchant who repeats a change brings the
-// newest version into Redis, which refuses an older load. Orders that end make the row newer too,
-// so a sale that takes long to load would stay shut for as long as the merchant repeats the change.
-func (o Opener) unlessChanged(ctx context.Context, sale seckill.Sale) (seckill.Sale, error) {
-	now, err := o.Store.Sale(ctx, sale.GoodsID)
-	if err == nil && !now.SameTerms(sale) {
+// The row has a newer version than the epoch if orders have ended since. A merchant who repeats a
+// change brings that version into Redis, which refuses an older load. A sale that takes long to
+// load would stay shut for as long as the merchant repeats the change.
+func (o Opener) unlessChanged(ctx context.Context, began seckill.Sale) (seckill.Sale, error) {
+	now, err := o.Store.Sale(ctx, began.GoodsID)
+	if err == nil && (now.Epoch != began.Epoch || !now.SameTerms(began)) {
 		err = ErrFenced
 	}
-	sale.Version = now.Version
-	return sale, err
+	now.Total, now.Stock = began.Total, began.Stock // what has changed since comes as stock moves
+	return now, err
 }

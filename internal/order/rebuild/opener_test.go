@@ -103,3 +103,32 @@ func TestExpose_NeedsNoRedis(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, store.begun)
 }
+
+// currentStore has the row of a sale as it is after the last batch of a load.
+type currentStore struct {
+	Store
+	now seckill.Sale
+}
+
+func (s currentStore) Sale(context.Context, int64) (seckill.Sale, error) { return s.now, nil }
+
+// TestOpen_LoadsTheRowWithTheUnitsOfItsEpoch checks what Redis gets if the row has changed while
+// the orders were staged.
+func TestOpen_LoadsTheRowWithTheUnitsOfItsEpoch(t *testing.T) {
+	began := seckill.Sale{Epoch: 3, Version: 7, Title: "Lamp", Total: 10, Stock: 4}
+	loads := func(change func(now *seckill.Sale)) (seckill.Sale, error) {
+		now := began
+		now.Version, now.Total, now.Stock, now.UpdatedAt = 9, 12, 7, time.Unix(9, 0)
+		change(&now)
+		return Opener{Store: currentStore{now: now}}.unlessChanged(t.Context(), began)
+	}
+	want := began
+	want.Version, want.UpdatedAt = 9, time.Unix(9, 0)
+	got, err := loads(func(*seckill.Sale) {})
+	require.NoError(t, err)
+	require.Equal(t, want, got, "units that were added or came back since are stock moves")
+	_, err = loads(func(now *seckill.Sale) { now.Epoch++ })
+	require.ErrorIs(t, err, ErrFenced)
+	_, err = loads(func(now *seckill.Sale) { now.Title = "Chair" })
+	require.ErrorIs(t, err, ErrFenced)
+}
