@@ -5,6 +5,7 @@ import (
 	"io"
 	"math"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -261,6 +262,19 @@ func TestEnvoy_LimitDecidesAnyNumberOfHits(t *testing.T) {
 		assert.Equal(t, denied, ask("window=big", hits, false).GetOverallCode(), hits)
 		assert.Equal(t, allowed, ask("open=big", hits, false).GetOverallCode(), hits)
 	}
+}
+
+// TestEnvoy_LongHeadersAvoidNoLimit has the longest headers that Envoy takes by default, 60 KiB, in
+// two descriptors.
+func TestEnvoy_LongHeadersAvoidNoLimit(t *testing.T) {
+	s := start(t, servers.Redis(t))
+	long := strings.Repeat("x", 60<<10)
+	for range 3 {
+		require.Equal(t, allowed,
+			s.decide(t, descriptor("window="+long), descriptor("client="+long)).GetOverallCode())
+	}
+	require.Equal(t, denied,
+		s.decide(t, descriptor("window="+long), descriptor("client="+long)).GetOverallCode())
 }
 
 func TestEnvoy_WithoutRedisTheRuleDecides(t *testing.T) {
