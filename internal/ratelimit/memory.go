@@ -131,17 +131,18 @@ func (m *Memory) take(r *Request, d *Decision) {
 	s := shard.entry(hash, now, r)
 	var a answer
 	s.decide(now, r.ask(), &a)
-	s.fullAt = max(s.fullAt, now+a.reset+s.params.idleLifetime(), s.bucket.drainedAt())
+	s.fullAt = max(s.fullAt, now+a.reset+s.params.IdleLifetime().Microseconds(),
+		s.bucket.drainedAt())
 	if a.allowed {
 		m.put(shard, hash, now, s)
 	}
 	a.write(d, now)
 }
 
-// idleLifetime is how many µs a full limiter is kept where a new one is not full.
-func (t *Params) idleLifetime() int64 {
+// IdleLifetime is how long a store keeps a full limiter where a new one is not full.
+func (t *Params) IdleLifetime() time.Duration {
 	if t.Kind == KindBursty || t.Kind == KindLocal && t.limit.Value().Algorithm == SmoothWarmingUp {
-		return maxInterval.Microseconds()
+		return maxInterval
 	}
 	return 0
 }

@@ -3,7 +3,9 @@ package gate_test
 import (
 	"context"
 	"net/netip"
+	"strconv"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -12,6 +14,7 @@ import (
 	"flashsale.dev/seckill/internal/ratelimit/rules"
 	"flashsale.dev/seckill/internal/testing/must"
 	"flashsale.dev/seckill/internal/testing/servers"
+	"flashsale.dev/seckill/internal/testing/testclock"
 )
 
 // TestGate_InventedKeysDoNotFillRedis invents 50,000 addresses, with room for 5,000 limiters in
@@ -49,4 +52,19 @@ func TestGate_InventedKeysDoNotFillRedis(t *testing.T) {
 		}
 	}
 	require.Equal(t, 2, admitted, "this node's share of five")
+}
+
+// TestGate_IdleKeysInRedisCount invents users of smooth_bursty, whose limiters are full within a
+// second. Redis keeps each for a day, because a new one is not full.
+func TestGate_IdleKeysInRedisCount(t *testing.T) {
+	const room = 640
+	client, clock := steadyClient(t, servers.Redis(t).Addr()), testclock.New()
+	g := newGate(t, book(t, `{rules: [{name: r, by: [user], algorithm: smooth_bursty,
+		permitsPerSecond: 10}]}`), redislimit.New(client, nil),
+		gate.Options{Deadline: unhurried, MaxKeys: room, Now: clock.Now})
+	for n := range 3 * room {
+		require.True(t, decide(t, g, "r", rules.Attributes{User: strconv.Itoa(n)}).Allowed)
+		clock.Add(time.Second)
+	}
+	require.LessOrEqual(t, must.Get(client.DBSize(t.Context()).Result())(t), int64(room))
 }

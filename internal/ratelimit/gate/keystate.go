@@ -44,7 +44,7 @@ type keyState struct {
 	debtExpiry time.Time
 	answeredAt time.Time // when Redis has last decided
 
-	fullAt time.Time // until then Redis has the key
+	goneAt time.Time // until then Redis has the key
 
 	call     *call // in flight, or nil
 	waiting  int64 // callers that wait for it
@@ -60,7 +60,7 @@ type call struct {
 
 func (k *keyState) idle(now time.Time) bool {
 	return k.call == nil && k.waiting == 0 && k.debt(now) == 0 && now.After(k.until) &&
-		now.After(k.fullAt) && (k.leased == 0 || now.After(k.expires))
+		now.After(k.goneAt) && (k.leased == 0 || now.After(k.expires))
 }
 
 // setParams drops what was cached under other parameters. While callers with other parameters wait
@@ -174,7 +174,7 @@ func (k *keyState) update(
 	now time.Time, req ratelimit.Request, d ratelimit.Decision, lease int64,
 ) (surplus int64) {
 	if d.Allowed {
-		k.fullAt = now.Add(d.ResetAfter)
+		k.goneAt = now.Add(d.ResetAfter)
 	}
 	if k.params != req.Params {
 		return d.Granted

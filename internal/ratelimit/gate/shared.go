@@ -171,7 +171,7 @@ func (g *Gate) takeDirect(
 	g.keys.with(req.Key, now, func(k *keyState) {
 		switch {
 		case d.Allowed:
-			k.fullAt, k.answeredAt = now.Add(d.ResetAfter), now
+			k.goneAt, k.answeredAt = now.Add(d.ResetAfter+req.Params.IdleLifetime()), now
 		case req.N == 1 && k.setParams(&req.Params):
 			k.update(now, req, d, g.leaseSize(rule, req.Params))
 		}
