@@ -195,6 +195,23 @@ func TestGate_NodeScopeMakesNoCalls(t *testing.T) {
 	require.Zero(t, meter.of(gate.EventRedisCall))
 }
 
+// TestGate_CachedDenialHasTheCallersRetryAfter denies callers that wait for a second, and no time.
+func TestGate_CachedDenialHasTheCallersRetryAfter(t *testing.T) {
+	clock, meter := testclock.New(), &counters{}
+	b := book(t, `{rules: [{name: r, by: [goods], limit: 1, interval: 1s, algorithm: reserve,
+		burst: 1, maxWaitMillis: 1000}]}`)
+	g := newGate(t, b, ratelimit.NewMemory(clock.Now),
+		gate.Options{Now: clock.Now, Count: meter.count, Deadline: unhurried})
+	rule, request := requestOf(t, b)
+	for range 2 {
+		require.True(t, must.Get(g.Take(t.Context(), rule, request))(t).Allowed)
+	}
+	require.Equal(t, time.Second, must.Get(g.Take(t.Context(), rule, request))(t).RetryAfter)
+	request.MaxWait = 0
+	require.Equal(t, 2*time.Second, must.Get(g.Take(t.Context(), rule, request))(t).RetryAfter)
+	require.EqualValues(t, 1, meter.of(gate.EventDenialCache))
+}
+
 func TestGate_DryRunCountsAndAdmits(t *testing.T) {
 	meter := &counters{}
 	g := inMemory(t, hotRule, meter.count)

@@ -115,9 +115,10 @@ func (k *keyState) debt(now time.Time) int64 {
 func (k *keyState) cached(
 	now time.Time, req *ratelimit.Request, d *ratelimit.Decision,
 ) (event Event, ok bool) {
-	// A caller that can wait longer than the denied one can be admitted sooner.
-	sooner := max(0, req.MaxWait-k.deniedWait)
-	if now.Before(k.until.Add(-sooner)) {
+	// A caller that can wait longer than the denied one can be admitted sooner, and one that cannot
+	// wait as long is admitted later.
+	sooner := req.MaxWait - k.deniedWait
+	if now.Before(k.until.Add(-max(0, sooner))) {
 		*d = k.denial
 		d.RetryAfter = max(time.Microsecond, k.retry.Add(-sooner).Sub(now))
 		if d.Never {
