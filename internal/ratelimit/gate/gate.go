@@ -251,7 +251,7 @@ func (g *Gate) finish(rule *rules.Compiled, r *Result) {
 	r.Rule, r.gate = rule, g
 	if rule.DryRun && (!r.Allowed || r.Decision.Wait > 0) {
 		g.opts.Count(rule.Name, EventDryRun)
-		r.DryRun, r.Unavailable, r.Cause = true, false, nil
+		r.DryRun, r.untaken, r.Unavailable, r.Cause = true, !r.Allowed, false, nil
 		r.Allowed, r.Never, r.Granted, r.Decision.Wait = true, false, r.request.N, 0
 	}
 	if !r.Allowed {

@@ -227,6 +227,21 @@ func TestGate_DryRunCountsAndAdmits(t *testing.T) {
 	require.EqualValues(t, 5, meter.of(gate.EventAllowed))
 }
 
+// TestGate_DelayedDryRunComesBack refunds a request that the rule would have delayed: it took the
+// permit for which it did not wait.
+func TestGate_DelayedDryRunComesBack(t *testing.T) {
+	g := inMemory(t, `{rules: [{name: r, by: [goods], permitsPerSecond: 0.01, burst: 1,
+		maxWaitMillis: 1000000, dryRun: true}]}`, nil)
+	decide(t, g, "r", goods(1))
+	for range 3 {
+		delayed := decide(t, g, "r", goods(1))
+		require.True(t, delayed.DryRun)
+		require.LessOrEqual(t, delayed.ResetAfter, 200*time.Second, "two permits are taken")
+		delayed.Refund()
+		g.Close()
+	}
+}
+
 func TestGate_CountsAdmissionsNearTheLimit(t *testing.T) {
 	meter := &counters{}
 	g := inMemory(t, `

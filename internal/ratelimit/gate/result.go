@@ -37,6 +37,7 @@ type Result struct {
 	gate    *Gate
 	request ratelimit.Request
 	shared  bool               // the permits were taken from the shared store
+	untaken bool               // none were taken: a dry run admitted what the rule denied
 	debt    *ratelimit.Request // of a degraded admission: the request to Redis
 }
 
@@ -106,7 +107,7 @@ func WaitAll(ctx context.Context, results []Result) (*Result, error) {
 
 // Refund returns unused permits. It does not wait for Redis. Call it at most once.
 func (r *Result) Refund() {
-	if !r.Allowed || r.DryRun || r.request.N == 0 {
+	if !r.Allowed || r.untaken || r.request.N == 0 {
 		return
 	}
 	if r.shared {
