@@ -6,9 +6,12 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/ratelimit"
@@ -132,6 +135,69 @@ rules:
 	}
 	require.False(t, decide(t, g, "r", goods(1)).Allowed,
 		"a degraded admission used one of five permits")
+}
+
+// TestGate_ChangedLimitKeepsTheDebt changes the limit of a key that owes its burst.
+func TestGate_ChangedLimitKeepsTheDebt(t *testing.T) {
+	down, clock := true, testclock.New()
+	store := moody{ratelimit.NewMemory(clock.Now), func() bool { return down }}
+	g := newGate(t, book(t, `
+rules:
+  - {name: r, by: [goods], algorithm: token_bucket, permitsPerSecond: 1, burst: 5, onError: local}
+`), store, gate.Options{Now: clock.Now, Deadline: unhurried})
+	admitted := func(own *ratelimit.Limit) (n int) {
+		for range 10 {
+			check := gate.Check{Rule: "r", Own: own}
+			if must.Get(g.Decide(t.Context(), goods(1), check))(t).Allowed {
+				n++
+			}
+		}
+		return n
+	}
+	require.Equal(t, 5, admitted(nil))
+	down = false
+	clock.Add(200 * ms) // the breaker calls Redis again; no permit has refilled
+	require.Equal(t, 1, admitted(&ratelimit.Limit{
+		Algorithm: ratelimit.TokenBucket, PermitsPerSecond: 1, Burst: 6,
+	}), "five of six permits are owed")
+}
+
+// TestGate_DebtCountsWhileItIsPaid has a node that owes its part, in a Redis whose permits another
+// node takes. While a call that pays hangs, the node may owe nothing more.
+func TestGate_DebtCountsWhileItIsPaid(t *testing.T) {
+	clock := testclock.New()
+	memory := ratelimit.NewMemory(clock.Now)
+	var down, hangs atomic.Bool
+	asked, answer := make(chan struct{}, 1), make(chan struct{})
+	b := book(t,
+		`{rules: [{name: r, by: [goods], algorithm: token_bucket, permitsPerSecond: 1, burst: 2}]}`)
+	g := newGate(t, b, moody{memory, func() bool {
+		if hangs.Load() {
+			asked <- struct{}{}
+			<-answer
+		}
+		return down.Load()
+	}}, gate.Options{Now: clock.Now, Deadline: time.Second})
+	rule, request := requestOf(t, b)
+	request.N = 2 // a call of its own, before which another one pays the debt
+	take := func() bool { return must.Get(g.Take(t.Context(), rule, request))(t).Allowed }
+	for range 2 {
+		must.Get(memory.TakeEach(t.Context(), request))(t)
+		require.False(t, take())
+		down.Store(true)
+		require.True(t, take())
+		down.Store(false)
+		clock.Add(2 * time.Second)
+	}
+	must.Get(memory.TakeEach(t.Context(), request))(t)
+	hangs.Store(true)
+	var paying sync.WaitGroup
+	paying.Go(func() { assert.False(t, take(), "the node owes two bursts") })
+	<-asked
+	assert.False(t, take(), "the node owes two bursts")
+	hangs.Store(false)
+	close(answer)
+	paying.Wait()
 }
 
 // TestGate_MoreThanTheNodesShareIsNotNever asks one of four nodes for more permits than its share

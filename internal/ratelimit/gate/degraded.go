@@ -78,7 +78,7 @@ func (g *Gate) takeDegraded(res *Result) {
 func (g *Gate) mayOwe(req *ratelimit.Request) (may bool) {
 	may = true
 	g.keys.update(req.Key, func(k *keyState) {
-		may = k.params != req.Params || k.mayOwe(g.opts.Now(), req.N, g.nodes())
+		may = k.mayOwe(g.opts.Now(), req.N, g.nodes())
 	})
 	return may
 }
@@ -99,8 +99,7 @@ func (g *Gate) takeShare(res *Result) {
 func (g *Gate) addDebt(req ratelimit.Request, n int64) {
 	now := g.opts.Now()
 	g.keys.with(req.Key, now, func(k *keyState) {
-		if k.setParams(&req.Params) {
-			k.addDebt(now, n, g.nodes())
-		}
+		k.setParams(&req.Params)
+		k.addDebt(now, n, g.nodes())
 	})
 }

@@ -41,6 +41,7 @@ type keyState struct {
 
 	// The debt: permits admitted while Redis did not answer.
 	owed       int64
+	paying     int64 // of these, by calls in flight that take nothing else
 	debtExpiry time.Time
 	answeredAt time.Time // when Redis has last decided
 
@@ -59,13 +60,13 @@ type call struct {
 }
 
 func (k *keyState) idle(now time.Time) bool {
-	return k.call == nil && k.waiting == 0 && k.debt(now) == 0 && now.After(k.until) &&
-		now.After(k.goneAt) && (k.leased == 0 || now.After(k.expires))
+	return k.call == nil && k.waiting == 0 && k.paying == 0 && k.debt(now) == 0 &&
+		now.After(k.until) && now.After(k.goneAt) && (k.leased == 0 || now.After(k.expires))
 }
 
-// setParams drops what was cached under other parameters. While callers with other parameters wait
-// it changes nothing and returns false. Otherwise callers with two limits of one key would drop
-// each other's permits again and again.
+// setParams drops what was cached under other parameters, except for the debt, whose permits stay
+// taken. While callers with other parameters wait it changes nothing and returns false. Otherwise
+// callers with two limits of one key would drop each other's permits again and again.
 func (k *keyState) setParams(p *ratelimit.Params) bool {
 	if k.params == *p {
 		return true
@@ -73,7 +74,7 @@ func (k *keyState) setParams(p *ratelimit.Params) bool {
 	if k.waiting > 0 {
 		return false
 	}
-	k.params, k.until, k.leased, k.size, k.owed = *p, time.Time{}, 0, 1, 0
+	k.params, k.until, k.leased, k.size = *p, time.Time{}, 0, 1
 	return true
 }
 
@@ -110,6 +111,9 @@ func (k *keyState) debt(now time.Time) int64 {
 	}
 	return k.owed
 }
+
+// due is the part of the debt that no call in flight pays.
+func (k *keyState) due(now time.Time) int64 { return max(0, k.debt(now)-k.paying) }
 
 // cached denies by a cached denial, or admits one permit of the lease. Otherwise ok is false.
 func (k *keyState) cached(
@@ -166,7 +170,7 @@ func (k *keyState) callSize(now time.Time, lease int64) int64 {
 		k.size = 1
 	}
 	k.calledAt = now
-	return min(max(1, k.waiting)+k.size-1+k.debt(now), maxPermits)
+	return min(max(1, k.waiting)+k.size-1+k.due(now), maxPermits)
 }
 
 // update caches a decision of Redis. Granted permits pay the debt first. It returns the permits to
@@ -182,8 +186,8 @@ func (k *keyState) update(
 	}
 	k.answeredAt = now
 	if d.Allowed {
-		paid := min(k.debt(now), d.Granted)
-		k.owed -= min(k.owed, paid)
+		paid := min(k.due(now), d.Granted)
+		k.owed -= paid
 		k.leased, k.grant = min(d.Granted-paid, max(1, k.waiting)+lease-1), d
 		k.last, k.expires = now.Add(d.Wait), now.Add(d.Wait+leaseTTL)
 		k.step = 0

@@ -181,24 +181,20 @@ func (g *Gate) takeDirect(
 
 // payDebt takes the permits of a key's debt. A call for several callers asks for them itself.
 func (g *Gate) payDebt(rule *rules.Compiled, req ratelimit.Request) error {
-	owed := int64(0)
+	due := int64(0)
 	g.keys.update(req.Key, func(k *keyState) {
-		if k.params == req.Params {
-			owed = min(k.debt(g.opts.Now()), maxPermits)
-			k.owed -= owed // no other call pays it meanwhile
-		}
+		due = min(k.due(g.opts.Now()), maxPermits)
+		k.paying += due // no other call pays it meanwhile
 	})
-	if owed == 0 {
+	if due == 0 {
 		return nil
 	}
-	req.N, req.Min = owed, 1
+	req.N, req.Min = due, 1
 	d, err := g.batcher.take(item{rule.Name, req})
 	g.keys.update(req.Key, func(k *keyState) {
-		if k.params == req.Params {
-			k.owed += owed - d.Granted
-			if err == nil {
-				k.answeredAt = g.opts.Now()
-			}
+		k.paying, k.owed = k.paying-due, max(0, k.owed-d.Granted)
+		if err == nil {
+			k.answeredAt = g.opts.Now()
 		}
 	})
 	return err
