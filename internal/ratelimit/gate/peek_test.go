@@ -41,7 +41,8 @@ func TestPeek_AllowedMeansThatOnePermitWouldBe(t *testing.T) {
 				b := book(t,
 					`{rules: [{name: r, permitsPerSecond: 3, scope: `+scope+`, algorithm: `+
 						algorithm+`}]}`)
-				g := newGate(t, b, ratelimit.NewMemory(clock.Now), gate.Options{Now: clock.Now})
+				g := newGate(t, b, ratelimit.NewMemory(clock.Now),
+					gate.Options{Now: clock.Now, Deadline: unhurried})
 				rule, request := requestOf(t, b)
 				request.MaxWait = 0
 				admitted := 0
