@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -43,8 +42,8 @@ type Sync struct {
 	scripts scripts
 	id      string
 	nodes   atomic.Int64
-	running sync.Mutex // held by RunOnce, protects known
-	known   []string   // the fields and values in Redis with the Rulebook's version, alternately
+	running chan struct{} // holds a value while RunOnce runs; protects known
+	known   []string      // the fields and values in Redis with the Rulebook's version, alternately
 }
 
 // scripts are those of scripts/lua whose names begin with ratelimit_.
@@ -54,7 +53,8 @@ type scripts struct{ sync, set, restore *redis.Script }
 func NewSync(client redis.UniversalClient, book *Rulebook) *Sync {
 	load := func(name string) *redis.Script { return redis.NewScript(lua.Source(name)) }
 	s := &Sync{
-		client: client, book: book, id: rand.Text(), scripts: scripts{
+		client: client, book: book, id: rand.Text(), running: make(chan struct{}, 1),
+		scripts: scripts{
 			sync: load("ratelimit_sync"), set: load("ratelimit_set"),
 			restore: load("ratelimit_restore"),
 		},
@@ -91,11 +91,16 @@ func (s *Sync) leave(ctx context.Context) error {
 	return nil
 }
 
-// RunOnce reads changes into the Rulebook. An operator's request may call it while Run does. The
-// second call waits, because both write known.
+// RunOnce reads changes into the Rulebook. Operators' requests may call it while Run does. A second
+// call waits, because both write known. It waits as long as for Redis at most, because each of many
+// calls before it may wait for a Redis that hangs.
 func (s *Sync) RunOnce(ctx context.Context) error {
-	s.running.Lock()
-	defer s.running.Unlock()
+	select {
+	case s.running <- struct{}{}:
+		defer func() { <-s.running }()
+	case <-time.After(syncTimeout):
+		return errors.New("ratelimit: read changed limits: earlier calls wait for redis")
+	}
 	ctx, cancel := context.WithTimeout(ctx, syncTimeout)
 	defer cancel()
 	known := s.book.set.Load().version
@@ -193,8 +198,8 @@ type stored struct {
 
 // stored returns the limit of a key at the last sync.
 func (s *Sync) stored(rule, key string) stored {
-	s.running.Lock()
-	defer s.running.Unlock()
+	s.running <- struct{}{}
+	defer func() { <-s.running }()
 	was, field := stored{version: s.book.set.Load().version}, overrideField(rule, key)
 	for i := 0; i+1 < len(s.known); i += 2 {
 		if s.known[i] == field {

@@ -3,7 +3,9 @@ package rules_test
 import (
 	"context"
 	"strconv"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -304,4 +306,28 @@ func TestSync_EndsWellWithoutRedis(t *testing.T) {
 	require.NoError(t, rules.NewSync(client, book(t, overriddenRule)).Run(ctx, report))
 	require.Len(t, reported, 1)
 	require.ErrorContains(t, reported[0], "leave")
+}
+
+// TestSync_CallersWaitForFewOthers has many operators at once, and a Redis that hangs.
+func TestSync_CallersWaitForFewOthers(t *testing.T) {
+	server := servers.Redis(t)
+	client := goredis.NewClient(&goredis.Options{
+		Addr: server.Addr(), ContextTimeoutEnabled: true, MaxRetries: -1,
+	})
+	t.Cleanup(func() { _ = client.Close() })
+	n := newNode(t, client, nil, nil)
+	require.NoError(t, server.Pause())
+	var busy atomic.Int64
+	var all sync.WaitGroup
+	for range 10 {
+		all.Go(func() {
+			_, err := n.admin.Get(t.Context(), "r", "1")
+			assert.ErrorContains(t, err, "read changed limits")
+			if strings.Contains(err.Error(), "earlier calls") {
+				busy.Add(1)
+			}
+		})
+	}
+	all.Wait()
+	require.Positive(t, busy.Load(), "each caller waited for Redis in turn")
 }
