@@ -37,11 +37,13 @@ func (s *HTTP) acquire(w http.ResponseWriter, r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := extend(w, request.MaxWait+writeGrace); err != nil {
-		return nil, err
-	}
 	result, err := s.gate.Take(r.Context(), rule, request)
 	if err != nil {
+		return nil, err
+	}
+	// After the decision, which may take some time where SECKILL_RATELIMIT_TIMEOUT is long.
+	until := time.Now().Add(result.Decision.Wait + writeGrace)
+	if err := http.NewResponseController(w).SetWriteDeadline(until); err != nil {
 		return nil, err
 	}
 	err = result.Wait(r.Context())
@@ -56,12 +58,6 @@ func (s *HTTP) acquire(w http.ResponseWriter, r *http.Request) (any, error) {
 		Granted: result.Granted, WaitedMillis: result.Decision.Wait.Milliseconds(),
 		Remaining: result.Remaining, ResetMillis: ceilMillis(result.ResetAfter),
 	}, nil
-}
-
-// extend moves the connection's deadlines, so that a wait does not outlast them.
-func extend(w http.ResponseWriter, d time.Duration) error {
-	control, until := http.NewResponseController(w), time.Now().Add(d)
-	return errors.Join(control.SetReadDeadline(until), control.SetWriteDeadline(until))
 }
 
 // requestOf checks the body of an acquire, and returns its rule and the request for permits.

@@ -54,13 +54,12 @@ func TestAcquire_WaitsForPermits(t *testing.T) {
 	assert.Equal(t, 99.0, many.Data["waitedMillis"], "at 1000 a second")
 }
 
-func TestAcquire_NodeThatStopsKeepsNobodyWaiting(t *testing.T) {
-	s := start(t, servers.Redis(t))
-	require.Equal(t, 200, s.acquire(t, `{"rule": "slow", "key": "a"}`).Status)
+// acquires acquires permits meanwhile, and sends the status of the answer.
+func (s *service) acquires(t *testing.T, body string) <-chan int {
 	ended := make(chan int, 1)
 	go func() {
 		resp, err := http.Post("http://"+s.Addr+"/v1/acquire", "application/json",
-			strings.NewReader(`{"rule": "slow", "key": "a", "maxWaitMillis": 30000}`))
+			strings.NewReader(body))
 		if !assert.NoError(t, err) {
 			ended <- 0
 			return
@@ -68,6 +67,28 @@ func TestAcquire_NodeThatStopsKeepsNobodyWaiting(t *testing.T) {
 		_ = resp.Body.Close()
 		ended <- resp.StatusCode
 	}()
+	return ended
+}
+
+// TestAcquire_SlowDecisionIsAnswered stops the program while it waits for Redis, for longer than
+// writing an answer takes.
+func TestAcquire_SlowDecisionIsAnswered(t *testing.T) {
+	redis := servers.Redis(t)
+	s := start(t, redis)
+	require.NoError(t, redis.Pause())
+	answered := s.acquires(t, `{"rule": "client", "key": "a"}`)
+	time.Sleep(300 * time.Millisecond) // the request reaches Redis
+	require.NoError(t, s.Pause())
+	time.Sleep(3 * time.Second)
+	require.NoError(t, redis.Resume())
+	require.NoError(t, s.Resume())
+	assert.Equal(t, 200, <-answered)
+}
+
+func TestAcquire_NodeThatStopsKeepsNobodyWaiting(t *testing.T) {
+	s := start(t, servers.Redis(t))
+	require.Equal(t, 200, s.acquire(t, `{"rule": "slow", "key": "a"}`).Status)
+	ended := s.acquires(t, `{"rule": "slow", "key": "a", "maxWaitMillis": 30000}`)
 	began := time.Now()
 	for s.Metric(t, `seckill_limiter_events_total{event="allowed",rule="slow"}`) < 2 {
 		require.Less(t, time.Since(began), time.Minute, "the caller got no permit")
