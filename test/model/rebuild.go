@@ -50,11 +50,7 @@ func (w *world) openEpoch(p *proc, goods, token int) bool {
 	w.logf("%s begins epoch %d of goods %d: %d of %d left",
 		p.host.name, snap.epoch, goods, snap.stock, snap.total)
 	p.sleep(w.rnd.IntN(1 + w.rnd.IntN(12))) // staging takes time with many buyers
-	if !w.stage(p, goods, &snap) {
-		return false
-	}
-	p.step()
-	if !p.host.redis.load(goods, snap) {
+	if !w.stage(p, goods, &snap) || !p.host.redis.load(goods, snap) {
 		return false
 	}
 	s := p.host.redis
@@ -75,25 +71,28 @@ func (w *world) openEpoch(p *proc, goods, token int) bool {
 }
 
 // stage stages the buyers of a snapshot, in some schedules one after another: the client may talk
-// to another Redis from one to the next. After the last one it reads the row again.
+// to another Redis from one to the next. After the first one it reads the terms again.
 func (w *world) stage(p *proc, goods int, snap *snapshot) bool {
-	for _, buyer := range sorted(snap.buyers) {
+	for i, buyer := range sorted(snap.buyers) {
 		if w.stagesInSteps {
 			p.sleep(w.rnd.IntN(6))
 		}
 		if !p.host.redis.stage(goods, snap.epoch, buyer, snap.buyers[buyer]) {
 			return false
 		}
+		if i == 0 && !w.unchanged(goods, snap) {
+			return false
+		}
 	}
-	return w.unchanged(goods, snap)
+	return len(snap.buyers) > 0 || w.unchanged(goods, snap)
 }
 
-// unchanged reports whether MySQL still has the epoch and the terms of a snapshot, and updates its
-// version: orders that ended since have raised that of the row.
+// unchanged reports whether MySQL still has the terms of a snapshot, and updates its version:
+// orders that ended since have raised that of the row.
 func (w *world) unchanged(goods int, snap *snapshot) bool {
 	row := w.db.goods[goods]
 	snap.version = row.version
-	return w.db.up && row.epoch == snap.epoch && row.closed == snap.closed && row.limit == snap.limit
+	return w.db.up && row.closed == snap.closed && row.limit == snap.limit
 }
 
 // runRenewer renews the openings of the Redis that this host uses. MySQL lists them. The time
