@@ -128,21 +128,21 @@ func (w *world) reserveBatch(p *proc, goods int) {
 	}
 	for i, c := range batch {
 		if vs[i].repeated {
-			w.confirmAgain(p, c, vs[i])
+			w.confirmAgain(p, c, vs[i], by)
 		}
 	}
 }
 
 // confirmAgain publishes the order of a repeated path while it is pending, and then answers. An
 // order that is not pending must have a row: Redis may have lost it meanwhile.
-func (w *world) confirmAgain(p *proc, c *client, v decision) {
+func (w *world) confirmAgain(p *proc, c *client, v decision, by int) {
 	p.step()
 	s := p.host.redis
 	pd, pending := s.goods[c.goods].pending[v.line.sn]
 	ok := s.answers()
 	if ok && pending {
 		m := message{lines: []line{pd.line}, goods: c.goods}
-		ok = w.publish(p, c.goods, m, w.now+publishDeadline) != failed
+		ok = w.publish(p, c.goods, m, by) != failed
 	} else if ok {
 		p.step()
 		ok = w.db.up && w.answerable(w.db.find(c.goods, v.line.sn)) || w.omits(RepeatHasRow)

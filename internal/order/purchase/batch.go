@@ -144,10 +144,8 @@ func (s *Service) publish(
 	ctx context.Context, goodsID int64, outboxID string, body []byte, by time.Time,
 	pub *publication,
 ) {
-	sendCtx, cancel := context.WithDeadline(ctx, by)
-	defer cancel()
-	sendCtx, end := order.StartSpan(sendCtx, s.tracer, "publish to RabbitMQ")
-	err := s.publisher.Publish(sendCtx, goodsID, body)
+	sendCtx, end := order.StartSpan(ctx, s.tracer, "publish to RabbitMQ")
+	err := s.publishBy(sendCtx, goodsID, body, by)
 	end(err)
 	down := errors.Is(err, order.ErrQueueDown)
 	if !down {
@@ -168,6 +166,21 @@ func (s *Service) publish(
 		s.log.Warn("message not confirmed, the relay will publish it",
 			"goods_id", goodsID, "err", err)
 	}
+}
+
+// publishBy publishes a message that the queue must confirm by a time. A process that has slept may
+// find both the confirm and the end of that time. A rebuild may have ended meanwhile without the
+// order, which may then fail. So such a confirm permits no promise.
+func (s *Service) publishBy(
+	ctx context.Context, goodsID int64, body []byte, by time.Time,
+) error {
+	ctx, cancel := context.WithDeadline(ctx, by)
+	defer cancel()
+	err := s.publisher.Publish(ctx, goodsID, body)
+	if err == nil && time.Now().After(by) {
+		err = context.DeadlineExceeded
+	}
+	return err
 }
 
 // confirmBatch removes confirmed entries from the outbox. It runs after the answers to the buyers.

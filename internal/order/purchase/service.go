@@ -119,7 +119,7 @@ func NewService(
 // before returns its order again. Any other outcome is an error. A taken order is processed even if
 // the caller stops waiting.
 func (s *Service) Place(ctx context.Context, p Request) (string, error) {
-	r := s.reservation(p)
+	r, by := s.reservation(p), time.Now().Add(s.deadline) // as in reserveBatch
 	got, err := s.reserve(ctx, p.GoodsID, r)
 	reason := apierror.ReasonOf(err)
 	retired := reason == apierror.Ended || reason == apierror.BadPath // see gateError
@@ -144,7 +144,7 @@ func (s *Service) Place(ctx context.Context, p Request) (string, error) {
 	case got.publication != nil:
 		err = got.publication.wait(ctx)
 	case got.Code == reservation.Repeated:
-		err = s.confirmAgain(ctx, p.GoodsID, got.OrderSn)
+		err = s.confirmAgain(ctx, p.GoodsID, got.OrderSn, by)
 	}
 	if err != nil {
 		return "", apierror.NewUnavailable(
@@ -217,7 +217,9 @@ func (s *Service) reservation(p Request) reservation.Reservation {
 // confirmAgain publishes the order of a repeated path again while it is pending, because the first
 // publication may have failed. The writer ignores duplicates. An order that is not pending must
 // have a row, because Redis may have lost it after the script answered.
-func (s *Service) confirmAgain(ctx context.Context, goodsID int64, orderSn string) error {
+func (s *Service) confirmAgain(
+	ctx context.Context, goodsID int64, orderSn string, by time.Time,
+) error {
 	line, pending, err := s.redis.Pending(ctx, goodsID, orderSn)
 	if err != nil {
 		return err
@@ -229,9 +231,7 @@ func (s *Service) confirmAgain(ctx context.Context, goodsID int64, orderSn strin
 		}
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, s.deadline)
-	defer cancel()
-	err = s.publisher.Publish(ctx, goodsID, message.EncodeOrder(goodsID, line))
+	err = s.publishBy(ctx, goodsID, message.EncodeOrder(goodsID, line), by)
 	if errors.Is(err, order.ErrQueueDown) {
 		return nil // the outbox alone holds it
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -65,6 +66,52 @@ func TestPlace_RepeatedPathIsConfirmedWithItsOrder(t *testing.T) {
 			if c.reason == "" {
 				require.Equal(t, number.String(), sn)
 			}
+		})
+	}
+}
+
+// sleepy is a process that sleeps for longer than the publish deadline, before it publishes an order
+// or while the queue confirms it.
+type sleepy struct {
+	repeated
+	beforePublish, beforeConfirm time.Duration
+}
+
+func (s *sleepy) Pending(
+	context.Context, int64, string,
+) (reservation.OrderLine, bool, error) {
+	time.Sleep(s.beforePublish)
+	return reservation.OrderLine{}, true, nil
+}
+
+func (s *sleepy) Publish(context.Context, int64, []byte) error {
+	time.Sleep(s.beforeConfirm)
+	return nil
+}
+
+// TestPlace_LateConfirmPromisesNothing checks that an order is promised only if the queue has it
+// within the time for which a rebuild waits, also if its process has slept.
+func TestPlace_LateConfirmPromisesNothing(t *testing.T) {
+	const late = time.Second + time.Millisecond
+	for name, c := range map[string]struct {
+		verdict                      reservation.VerdictCode
+		beforePublish, beforeConfirm time.Duration
+		reason                       apierror.Reason
+	}{
+		"in time":                        {verdict: reservation.Taken},
+		"confirmed late":                 {reservation.Taken, 0, late, apierror.Unavailable},
+		"repeated in time":               {verdict: reservation.Repeated},
+		"repeated, slept before publish": {reservation.Repeated, late, 0, apierror.Unavailable},
+		"repeated, confirmed late":       {reservation.Repeated, 0, late, apierror.Unavailable},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := &sleepy{beforePublish: c.beforePublish, beforeConfirm: c.beforeConfirm}
+				s.batches, s.verdict = make(chan batch, 1), c.verdict
+				path := keys.Issue(goodsID, "1", time.Now()).Path()
+				_, err := newService(sales{}, s, s, s).Place(t.Context(), request("1", path))
+				require.Equal(t, c.reason, apierror.ReasonOf(err))
+			})
 		})
 	}
 }
