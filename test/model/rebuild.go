@@ -71,8 +71,8 @@ func (w *world) openEpoch(p *proc, goods, token int) bool {
 }
 
 // stage stages the buyers of a snapshot, in some schedules one after another: the client may talk
-// to another Redis from one to the next. After the first one it reads the terms
-// again; the opener does so after the last one, which permits less.
+// to another Redis from one to the next. After the first one it reads the terms again. The opener
+// does so after the last one, which permits less.
 func (w *world) stage(p *proc, goods int, snap *snapshot) bool {
 	for i, buyer := range sorted(snap.buyers) {
 		if w.stagesInSteps {
